@@ -1,0 +1,48 @@
+"""The three ways a thing fails: the user's mistake, a candidate's ending (data), anything else is a bug."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from cake_tui.model.outcome import Outcome
+
+OK = 0
+BUG = 1
+USAGE = 2
+ENVIRONMENT = 3
+BUSY = 4
+DAMAGED = 5
+NO_CANDIDATE = 6
+FOUND_WRONG = 7
+
+
+class UserError(Exception):
+    """The user's mistake or their machine's: one line a mistake with what, where and what to do.
+
+    `exit_code` is one of the constants above. Several mistakes found in one go are several lines.
+    """
+
+    def __init__(self, message: str, exit_code: int = USAGE) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class Ended(Exception):  # noqa: N818 - it is an ending, not an error: data that the loop journals
+    """A candidate ended in a step; raised by steps, caught in one place in the loop."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(type(outcome).__name__)
+        self.outcome = outcome
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name most like `name`, or None where none is near."""
+    found = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
+    return found[0] if found else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `` (did you mean "x"?)`` or an empty text, to be put behind a message."""
+    found = nearest(name, known)
+    return f' (did you mean "{found}"?)' if found else ""

@@ -1,0 +1,56 @@
+"""Facts about a build and a run: static facts from the compiler, agreement from the check, profile."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class StaticFacts(msgspec.Struct, frozen=True):
+    """What the compiler's report and the assembly say; None where the source does not tell.
+
+    `vector_share` is the share of floating-point arithmetic instructions on full-width vector registers.
+    """
+
+    compiler: str = ""
+    code_bytes: int | None = None
+    vector_bytes: int | None = None
+    vector_share: float | None = None
+    fma_instructions: int | None = None
+    spill_stores: int | None = None
+    spill_loads: int | None = None
+    missed_loops: tuple[str, ...] = ()  # the compiler's own words for loops it did not vectorise
+    registers: int | None = None
+    static_smem_bytes: int | None = None
+
+
+class Agreement(msgspec.Struct, frozen=True):
+    """The check passed: the largest errors over all input sets and shapes, and what was looked at."""
+
+    max_abs_err: float
+    rel_err: float  # largest error over largest reference value
+    worst_unit: float  # largest error in units of u*S, u = 2^-24
+    bound_share: float  # largest error as a share of its bound
+    input_sets: tuple[str, ...] = ()
+    shapes: tuple[str, ...] = ()
+    output_fingerprint: str = ""
+    deterministic: bool = True
+
+
+class Profile(msgspec.Struct, frozen=True):
+    """Counters of one candidate; `source` says where they are from; unknown is None, never a guess."""
+
+    source: Literal["ncu", "static+model", "static"]
+    sm_occupancy_pct: float | None = None
+    memory_throughput_pct: float | None = None
+    sm_busy_pct: float | None = None
+    shared_mem_bank_conflicts: int | None = None
+    regs_per_thread: int | None = None
+    max_dynamic_smem_bytes: int | None = None
+    max_smem_limit: int | None = None
+    vector_share: float | None = None
+    spills: int | None = None
+    bytes_moved: float | None = None
+    flops: float | None = None
+    imbalance_pct: float | None = None  # slowest thread's busy time over the mean, measured by the pool

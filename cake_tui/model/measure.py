@@ -1,0 +1,71 @@
+"""Measured values: samples, pairs, series and what the gate made of them. Times are microseconds."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class Clock(msgspec.Struct, frozen=True):
+    """One reading of the machine around a series; None where it cannot be read.
+
+    `rate` is the dependent-add loop's rate in additions a nanosecond (on a GPU the device-side clock in
+    GHz); `load` the runnable tasks of others; `steal_pct` time taken by the hypervisor since the last one.
+    """
+
+    mono: float
+    rate: float | None = None
+    load: float | None = None
+    steal_pct: float | None = None
+    temperature_c: float | None = None
+    sm_mhz: float | None = None
+    memory_mhz: float | None = None
+    power_w: float | None = None
+    reasons: tuple[str, ...] = ()
+    foreign_processes: int | None = None
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """Holder and candidate back to back: time a run of every ranked shape, by the problem's ranking."""
+
+    holder_us: float
+    candidate_us: float
+    holder_first: bool
+
+
+class Series(msgspec.Struct, frozen=True):
+    """A run of pairs on freshly allocated buffers, with the clock right before and right after."""
+
+    pairs: tuple[Pair, ...]
+    before: Clock | None = None
+    after: Clock | None = None
+    # per pair, the device-side rate inside each arm's sample (cuda); empty on the CPU
+    holder_rates: tuple[float, ...] = ()
+    candidate_rates: tuple[float, ...] = ()
+    output_fingerprint: str = ""  # of the candidate's last timed launch
+    holder_fingerprint: str = ""
+    imbalance_pct: float | None = None  # candidate: slowest pool thread over the mean
+
+
+class GateResult(msgspec.Struct, frozen=True):
+    """The gate's decision. `gain` is ln(t_holder / t_candidate) of the confirming series (else the last look)."""
+
+    decision: Literal["accept", "reject", "undecided", "noisy"]
+    gain: float
+    gain_low: float  # lower one-sided 95 % bound
+    looks: int
+    series: int
+    confirmed: bool
+    reason: str
+    candidate_us: float  # median over the deciding series
+    holder_us: float
+    stale_codes: tuple[str, ...] = ()
+
+
+class Stale(msgspec.Struct, frozen=True):
+    """A stale-clock code with what was seen and what was done about it."""
+
+    code: str  # S0..S9
+    saw: str
+    reaction: str

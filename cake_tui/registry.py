@@ -1,0 +1,46 @@
+"""Finds plug-ins by place and name: a file or folder with ``PLUGIN`` as its last word. Listing imports nothing."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+from cake_tui.errors import UserError, did_you_mean
+
+PACKAGE = Path(__file__).parent
+
+
+def names(place: str) -> tuple[str, ...]:
+    """List the plug-ins in a folder of the package, ``agents`` or ``ir/build/contraction``, sorted.
+
+    A plug-in is ``<name>.py`` or ``<name>/__init__.py`` whose name has no leading underscore and whose text
+    has a line that begins with ``PLUGIN``. Nothing is imported.
+    """
+    found = []
+    for path in sorted((PACKAGE / place).iterdir() if (PACKAGE / place).is_dir() else ()):
+        file = path / "__init__.py" if path.is_dir() else path
+        if path.stem.startswith("_") or file.suffix != ".py" or not file.is_file():
+            continue
+        if "\nPLUGIN" in file.read_text(encoding="utf-8"):
+            found.append(path.stem)
+    return tuple(found)
+
+
+def load(place: str, name: str) -> Any:
+    """Import one plug-in and return its ``PLUGIN``; raises UserError for a name that is not there."""
+    if name not in names(place):
+        known = names(place)
+        kind = place.split("/")[0].rstrip("s")
+        raise UserError(f'no {kind} "{name}"{did_you_mean(name, known)}; known: {", ".join(known)}')
+    module = importlib.import_module(f"cake_tui.{place.replace('/', '.')}.{name}")
+    return module.PLUGIN
+
+
+def docstring(place: str, name: str) -> str:
+    """Return the first line of a plug-in's own words (its module docstring) without importing it."""
+    import ast
+
+    path = PACKAGE / place / f"{name}.py"
+    file = path if path.is_file() else PACKAGE / place / name / "__init__.py"
+    return (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "").splitlines()[0]
