@@ -28,7 +28,7 @@ class UserError(Exception):
         self.exit_code = exit_code
 
 
-class Ended(Exception):  # noqa: N818 - it is an ending, not an error: data that the loop journals
+class Ended(Exception):
     """A candidate ended in a step; raised by steps, caught in one place in the loop."""
 
     def __init__(self, outcome: Outcome) -> None:

@@ -95,7 +95,16 @@ class Interrupted(_Ending, frozen=True, tag=True):
 
 
 Outcome = (
-    Rejected | Screened | Repeated | BuildFailed | LaunchFailed | Crashed | TimedOut | WrongAnswer | Measured | Interrupted
+    Rejected
+    | Screened
+    | Repeated
+    | BuildFailed
+    | LaunchFailed
+    | Crashed
+    | TimedOut
+    | WrongAnswer
+    | Measured
+    | Interrupted
 )
 
 # A candidate that reached one of these counts against the budget.

@@ -1,0 +1,472 @@
+"""The fold of the journal: rows, tallies, incumbent, queue and state. Engine, loop, agents and viewers read it.
+
+It changes only through ``apply(event)``; folding the same events gives the same value, whoever folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from cake_tui.model import event as ev
+from cake_tui.model.device import Device
+from cake_tui.model.facts import Profile, StaticFacts
+from cake_tui.model.finding import Finding
+from cake_tui.model.move import Level, Move, Proposal
+from cake_tui.model.outcome import EFFECTIVE, FAILED, Measured, WrongAnswer, kind_of
+from cake_tui.model.problem import Problem
+from cake_tui.model.schedule import Schedule
+
+WEIGHT_MIN, WEIGHT_MAX = 0.1, 8.0
+WIN_FACTOR, WIN_BONUS, MISS_FACTOR = 1.5, 0.5, 0.93
+
+
+class Row(msgspec.Struct, omit_defaults=True):
+    """One candidate, at most 1 KB: what the board shows and agents learn from. Details are in its folder."""
+
+    number: int
+    round: int
+    proposal: Proposal
+    level: Level | None = None
+    schedule: Schedule | None = None
+    predicted_us: float | None = None
+    source_sha256: str | None = None
+    audit: bool = False
+    step: str = "planned"  # the last step that ended
+    outcome: str | None = None
+    verdict: str | None = None
+    reason: str = ""
+    time_us: float | None = None
+    gain: float | None = None  # ln(t_holder / t_candidate), confirmed where the gate confirmed it
+    against: int | None = None
+    standing: float | None = None  # ln(t_candidate0 / t_candidate), through the incumbents it met
+    max_abs_err: float | None = None
+    bound_share: float | None = None
+    labels: tuple[str, ...] = ()
+    repeats: int | None = None
+    elapsed_s: float = 0.0  # running time of the session when it ended
+    # needed only while it is in flight, dropped when it ends
+    full_sha256: str | None = None
+    smoke_sha256: str | None = None
+    facts: StaticFacts | None = None
+    lost: dict[str, int] = {}
+
+    @property
+    def in_flight(self) -> bool:
+        """Planned and not ended."""
+        return self.outcome is None
+
+
+class Tally(msgspec.Struct):
+    """What one action (or structure) has brought so far; `weight` rises with wins and decays without."""
+
+    tries: int = 0
+    wins: int = 0
+    weight: float = 1.0
+    since_win: int = 0
+    last_round: int = 0
+    best_standing: float | None = None
+    failures: int = 0
+
+
+class Queued(msgspec.Struct, frozen=True):
+    """A move somebody injected that has not been taken up yet."""
+
+    id: str
+    who: str
+    moves: tuple[Move, ...]
+    reason: str
+    seq: int
+
+
+class Win(msgspec.Struct, frozen=True):
+    """A point of the best-so-far step line."""
+
+    candidate: int
+    time_us: float
+    elapsed_s: float
+    standing: float
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """Something that a person (or a guard) did, for the history plot."""
+
+    candidate: int  # how many candidates there were
+    elapsed_s: float
+    who: str
+    text: str
+
+
+class Peer(msgspec.Struct, frozen=True):
+    """A peer's last side-by-side time and its ratio to the best (above 1: the best is faster)."""
+
+    avg_us: float
+    ratio: float
+    against: int
+    threads: int | None = None
+    version: str = ""
+
+
+class History(msgspec.Struct):
+    """The state of a session as of event `seq`."""
+
+    seq: int = 0
+    session: ev.SessionCreated | None = None
+    settings: dict[str, Any] = {}
+    state: str = "created"  # created running paused done stopped failed
+    state_reason: str = ""
+    paused_by: str | None = None
+    exit_code: int = 0
+    rows: list[Row] = []
+    by_source: dict[str, int] = {}
+    incumbent: int | None = None
+    incumbent_us: float | None = None
+    wins: list[Win] = []
+    base_override: int | None = None
+    round: int = 0
+    round_open: bool = False
+    last_win_round: int = 0
+    stalled: bool = False
+    playing_off: tuple[int, ...] = ()
+    actions: dict[str, Tally] = {}
+    structures: dict[str, Tally] = {}
+    counts: dict[str, int] = {}
+    queue: dict[str, Queued] = {}
+    request_ids: dict[str, str] = {}  # id -> taken | refused | undone
+    disabled_actions: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()  # of the latest candidates, most confident first: what agents read
+    pair_noise: float | None = None
+    noise_of: int | None = None
+    peers: dict[str, Peer] = {}
+    marks: list[Mark] = []
+    elapsed_s: float = 0.0
+    last_mono: float = 0.0
+    last_boot: str = ""
+    last_t: str = ""
+    self_tested: bool = False
+    last_round_summary: dict[str, Any] = {}
+    profiles: dict[int, Profile] = {}
+
+    # -- questions -----------------------------------------------------------------------------------
+
+    @property
+    def problem(self) -> Problem:
+        """The session's problem; raises ValueError before the first event."""
+        if self.session is None:
+            raise ValueError("the journal has no SessionCreated event")
+        return self.session.problem
+
+    @property
+    def device(self) -> Device:
+        """The session's device; raises ValueError before the first event."""
+        if self.session is None:
+            raise ValueError("the journal has no SessionCreated event")
+        return self.session.device
+
+    @property
+    def effective(self) -> int:
+        """Candidates that count against the budget."""
+        return self.counts.get("effective", 0)
+
+    @property
+    def rounds_without_win(self) -> int:
+        """Finished rounds since the incumbent last changed."""
+        finished = self.round - (1 if self.round_open else 0)
+        return max(0, finished - self.last_win_round)
+
+    def in_flight(self) -> Iterator[Row]:
+        """Candidates that were planned and have not ended, oldest first."""
+        for row in reversed(self.rows[-64:]):
+            if row.in_flight:
+                yield row
+
+    def measured(self) -> Iterator[Row]:
+        """Rows that have a time, oldest first."""
+        return (row for row in self.rows if row.time_us is not None)
+
+    def lineage(self, number: int) -> tuple[int, ...]:
+        """The candidate and its bases down to 0, newest first."""
+        path = [number]
+        while path[-1] > 0 and len(path) <= len(self.rows):
+            path.append(self.rows[path[-1]].proposal.base)
+        return tuple(path)
+
+    # -- the fold ------------------------------------------------------------------------------------
+
+    def apply(self, event: ev.Event) -> None:
+        """Fold one event in. Events that change nothing here only move `seq` and the clock."""
+        self._tick(event)
+        handler = _HANDLERS.get(type(event))
+        if handler is not None:
+            handler(self, event)
+
+    def _tick(self, event: ev.Event) -> None:
+        """Count running time: monotonic differences within one boot while an engine runs unpaused."""
+        if event.boot == self.last_boot and self.state == "running" and type(event) is not ev.EngineStarted:
+            self.elapsed_s += max(0.0, event.mono - self.last_mono)
+        self.last_boot, self.last_mono, self.last_t, self.seq = event.boot, event.mono, event.t, event.seq
+
+    def _count(self, key: str, by: int = 1) -> None:
+        self.counts[key] = self.counts.get(key, 0) + by
+
+
+def _created(h: History, e: ev.SessionCreated) -> None:
+    h.session, h.settings = e, dict(e.settings)
+
+
+def _started(h: History, e: ev.EngineStarted) -> None:
+    if h.state != "paused":
+        h.state, h.state_reason = "running", ""
+
+
+def _ended_engine(h: History, e: ev.EngineEnded) -> None:
+    h.state, h.state_reason, h.exit_code = e.state, e.reason, e.exit_code
+    h.paused_by = None
+
+
+def _gap(h: History, e: ev.GapSeen) -> None:
+    # The wall clock never counts; time in which the process was stopped did pass on the monotonic clock.
+    if e.what == "stopped":
+        h.elapsed_s = max(0.0, h.elapsed_s - e.seconds)
+
+
+def _self_test(h: History, e: ev.SelfTestEnded) -> None:
+    h.self_tested = True
+
+
+def _mark(h: History, who: str, text: str) -> None:
+    h.marks.append(Mark(len(h.rows), h.elapsed_s, who, text))
+
+
+def _taken(h: History, e: ev.RequestTaken) -> None:
+    h.request_ids[e.id] = "taken"
+    body = e.body
+    if e.what == "inject":
+        moves = msgspec.convert(body.get("moves", ()), tuple[Move, ...])
+        h.queue[e.id] = Queued(e.id, e.who, moves, str(body.get("reason", "")), e.seq)
+    elif e.what == "pause":
+        h.state, h.paused_by, h.state_reason = "paused", e.who, f"by {e.who}"
+    elif e.what == "resume":
+        h.state, h.paused_by, h.state_reason = "running", None, ""
+    elif e.what == "disable":
+        h.disabled_actions = tuple(sorted({*h.disabled_actions, *map(str, body.get("actions", ()))}))
+    elif e.what == "enable":
+        h.disabled_actions = tuple(sorted({*h.disabled_actions} - {*map(str, body.get("actions", ()))}))
+    detail = body.get("text") or body.get("note") or " ".join(map(str, body.get("actions", ())))
+    _mark(h, e.who, f"{e.what} {detail}".strip())
+
+
+def _refused(h: History, e: ev.RequestRefused) -> None:
+    h.request_ids.setdefault(e.id, "refused")
+
+
+def _undone(h: History, e: ev.RequestUndone) -> None:
+    h.request_ids[e.id] = "taken"
+    h.request_ids[e.undoes] = "undone"
+    h.queue.pop(e.undoes, None)
+
+
+def _settings(h: History, e: ev.SettingsChanged) -> None:
+    h.settings = dict(e.settings)
+
+
+def _paused_by_guard(h: History, e: ev.PausedByGuard) -> None:
+    h.state, h.paused_by, h.state_reason = "paused", e.guard, e.reason
+    _mark(h, "guard", f"paused: {e.guard}")
+
+
+def _round_began(h: History, e: ev.RoundBegan) -> None:
+    h.round, h.round_open = e.round, True
+
+
+def _round_ended(h: History, e: ev.RoundEnded) -> None:
+    h.round_open = False
+    h.last_round_summary = e.summary
+
+
+def _stalled(h: History, e: ev.Stalled) -> None:
+    h.stalled = True
+
+
+def _reverted(h: History, e: ev.BaseReverted) -> None:
+    h.base_override = e.base
+    _mark(h, e.who, f"revert_last() -> {e.base}")
+
+
+def _row(h: History, number: int, round_number: int, proposal: Proposal) -> Row:
+    row = Row(number=number, round=round_number, proposal=proposal)
+    h.rows.append(row)
+    h._count("total")
+    if proposal.request is not None:
+        h.queue.pop(proposal.request, None)
+    return row
+
+
+def _planned(h: History, e: ev.Planned) -> None:
+    row = _row(h, e.candidate, e.round, e.proposal)
+    row.level, row.schedule, row.predicted_us = e.level, e.schedule, e.predicted_us
+    row.source_sha256, row.audit = e.source_sha256, e.audit
+
+
+def _built(h: History, e: ev.BuildEnded) -> None:
+    row = h.rows[e.candidate]
+    row.step, row.full_sha256, row.smoke_sha256, row.facts = "build", e.full_sha256, e.smoke_sha256, e.facts
+
+
+def _checked(h: History, e: ev.CheckEnded) -> None:
+    row = h.rows[e.candidate]
+    row.step = "check"
+    row.max_abs_err, row.bound_share = e.agreement.max_abs_err, e.agreement.bound_share
+
+
+def _coarse(h: History, e: ev.Coarse) -> None:
+    row = h.rows[e.candidate]
+    row.step, row.time_us, row.gain, row.against = "measure", e.avg_us, e.gain, e.against
+    before = 0.0 if e.against is None else h.rows[e.against].standing or 0.0
+    row.standing = before + e.gain
+
+
+def _gated(h: History, e: ev.GateEnded) -> None:
+    row = h.rows[e.candidate]
+    row.step, row.gain, row.against = "gate", e.result.gain, e.against
+    row.standing = (h.rows[e.against].standing or 0.0) + e.result.gain
+    if e.result.decision == "accept":
+        row.time_us = e.result.candidate_us
+    if h.incumbent == e.against:
+        h.incumbent_us = e.result.holder_us
+
+
+def _lost(h: History, e: ev.StepLost) -> None:
+    row = h.rows[e.candidate]
+    row.lost = {**row.lost, e.step: row.lost.get(e.step, 0) + 1}
+
+
+def _ended(h: History, e: ev.CandidateEnded) -> None:
+    known = e.candidate < len(h.rows)
+    if known:
+        row = h.rows[e.candidate]
+    else:
+        empty = Proposal(0, (), "", "start", "")
+        row = _row(h, e.candidate, e.round, e.proposal or empty)
+        row.level, row.schedule = e.level, e.schedule
+        row.predicted_us, row.source_sha256 = e.predicted_us, e.source_sha256
+    outcome = e.outcome
+    kind = kind_of(outcome)
+    row.outcome, row.reason, row.elapsed_s = kind, outcome.reason, h.elapsed_s
+    row.labels = tuple(finding.label for finding in e.findings[:3])
+    row.full_sha256 = row.smoke_sha256 = row.facts = None
+    row.lost = {}
+    h._count(kind)
+    if kind in EFFECTIVE:
+        h._count("effective")
+    if kind in FAILED:
+        h._count("failed")
+    if isinstance(outcome, WrongAnswer):
+        row.max_abs_err, row.time_us, row.standing = outcome.max_abs_err, None, None
+    if isinstance(outcome, Measured):
+        row.verdict = outcome.verdict
+    else:
+        row.repeats = getattr(outcome, "of", None)
+        if kind not in EFFECTIVE:
+            row.time_us = row.standing = None
+    if row.source_sha256 and kind not in ("Repeated", "Screened", "Interrupted") and row.verdict != "noisy":
+        h.by_source.setdefault(row.source_sha256, row.number)
+    if e.findings:
+        h.findings = e.findings
+    if e.profile is not None:
+        _keep_profile(h, row.number, e.profile)
+    won = row.verdict == "accepted" or (row.number == 0 and kind == "Measured")
+    if won:
+        _crown(h, row)
+    if row.number > 0:
+        _tally(h, row, kind)
+
+
+def _crown(h: History, row: Row) -> None:
+    h.incumbent, h.incumbent_us, h.base_override = row.number, row.time_us, None
+    h.wins.append(Win(row.number, row.time_us or 0.0, h.elapsed_s, row.standing or 0.0))
+    if row.number > 0:
+        h._count("accepted")
+        h.last_win_round, h.stalled = row.round, False
+
+
+def _tally(h: History, row: Row, kind: str) -> None:
+    """Weights: a win multiplies and adds, an effective miss or a failure decays; the rest says nothing."""
+    if kind in ("Screened", "Repeated", "Interrupted"):
+        return
+    tallies = [h.actions.setdefault(name, Tally()) for name in dict.fromkeys(m.action for m in row.proposal.moves)]
+    if row.schedule is not None:
+        tallies.append(h.structures.setdefault(row.schedule.structure, Tally()))
+    for tally in tallies:
+        tally.tries += 1
+        tally.last_round = row.round
+        if row.verdict == "accepted":
+            tally.wins += 1
+            tally.since_win = 0
+            tally.weight = min(WEIGHT_MAX, tally.weight * WIN_FACTOR + WIN_BONUS)
+        else:
+            tally.since_win += 1
+            tally.failures += kind != "Measured"
+            tally.weight = max(WEIGHT_MIN, tally.weight * MISS_FACTOR)
+        if row.standing is not None:
+            best = tally.best_standing
+            tally.best_standing = row.standing if best is None else max(best, row.standing)
+
+
+def _keep_profile(h: History, number: int, profile: Profile) -> None:
+    h.profiles[number] = profile
+    while len(h.profiles) > 16:
+        h.profiles.pop(next(iter(h.profiles)))
+
+
+def _profiled(h: History, e: ev.ProfileEnded) -> None:
+    _keep_profile(h, e.candidate, e.profile)
+
+
+def _noise(h: History, e: ev.NoiseCalibrated) -> None:
+    h.pair_noise, h.noise_of = e.pair_noise, e.against
+
+
+def _incumbent_timed(h: History, e: ev.IncumbentTimed) -> None:
+    if h.incumbent == e.candidate:
+        h.incumbent_us = e.avg_us
+
+
+def _peer(h: History, e: ev.PeerTimed) -> None:
+    h.peers[e.peer] = Peer(e.avg_us, e.ratio, e.against, e.threads, e.version)
+
+
+def _play_off(h: History, e: ev.PlayOffBegan) -> None:
+    h.playing_off = e.candidates
+
+
+_HANDLERS: dict[type[ev.Event], Any] = {
+    ev.SessionCreated: _created,
+    ev.EngineStarted: _started,
+    ev.EngineEnded: _ended_engine,
+    ev.GapSeen: _gap,
+    ev.SelfTestEnded: _self_test,
+    ev.RequestTaken: _taken,
+    ev.RequestRefused: _refused,
+    ev.RequestUndone: _undone,
+    ev.SettingsChanged: _settings,
+    ev.PausedByGuard: _paused_by_guard,
+    ev.RoundBegan: _round_began,
+    ev.RoundEnded: _round_ended,
+    ev.Stalled: _stalled,
+    ev.BaseReverted: _reverted,
+    ev.Planned: _planned,
+    ev.BuildEnded: _built,
+    ev.CheckEnded: _checked,
+    ev.Coarse: _coarse,
+    ev.GateEnded: _gated,
+    ev.StepLost: _lost,
+    ev.CandidateEnded: _ended,
+    ev.ProfileEnded: _profiled,
+    ev.NoiseCalibrated: _noise,
+    ev.IncumbentTimed: _incumbent_timed,
+    ev.PeerTimed: _peer,
+    ev.PlayOffBegan: _play_off,
+}
