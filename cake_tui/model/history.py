@@ -12,101 +12,15 @@ import msgspec
 
 from cake_tui.model import event as ev
 from cake_tui.model.device import Device
-from cake_tui.model.facts import Profile, StaticFacts
+from cake_tui.model.facts import Profile
 from cake_tui.model.finding import Finding
-from cake_tui.model.move import Level, Move, Proposal
+from cake_tui.model.move import Move, Proposal
 from cake_tui.model.outcome import EFFECTIVE, FAILED, Measured, WrongAnswer, kind_of
 from cake_tui.model.problem import Problem
-from cake_tui.model.schedule import Schedule
+from cake_tui.model.row import Mark, Peer, Queued, Row, Tally, Win
 
 WEIGHT_MIN, WEIGHT_MAX = 0.1, 8.0
 WIN_FACTOR, WIN_BONUS, MISS_FACTOR = 1.5, 0.5, 0.93
-
-
-class Row(msgspec.Struct, omit_defaults=True):
-    """One candidate, at most 1 KB: what the board shows and agents learn from. Details are in its folder."""
-
-    number: int
-    round: int
-    proposal: Proposal
-    level: Level | None = None
-    schedule: Schedule | None = None
-    predicted_us: float | None = None
-    source_sha256: str | None = None
-    audit: bool = False
-    step: str = "planned"  # the last step that ended
-    outcome: str | None = None
-    verdict: str | None = None
-    reason: str = ""
-    time_us: float | None = None
-    gain: float | None = None  # ln(t_holder / t_candidate), confirmed where the gate confirmed it
-    against: int | None = None
-    standing: float | None = None  # ln(t_candidate0 / t_candidate), through the incumbents it met
-    max_abs_err: float | None = None
-    bound_share: float | None = None
-    labels: tuple[str, ...] = ()
-    repeats: int | None = None
-    elapsed_s: float = 0.0  # running time of the session when it ended
-    # needed only while it is in flight, dropped when it ends
-    full_sha256: str | None = None
-    smoke_sha256: str | None = None
-    facts: StaticFacts | None = None
-    lost: dict[str, int] = {}
-
-    @property
-    def in_flight(self) -> bool:
-        """Planned and not ended."""
-        return self.outcome is None
-
-
-class Tally(msgspec.Struct):
-    """What one action (or structure) has brought so far; `weight` rises with wins and decays without."""
-
-    tries: int = 0
-    wins: int = 0
-    weight: float = 1.0
-    since_win: int = 0
-    last_round: int = 0
-    best_standing: float | None = None
-    failures: int = 0
-
-
-class Queued(msgspec.Struct, frozen=True):
-    """A move somebody injected that has not been taken up yet."""
-
-    id: str
-    who: str
-    moves: tuple[Move, ...]
-    reason: str
-    seq: int
-
-
-class Win(msgspec.Struct, frozen=True):
-    """A point of the best-so-far step line."""
-
-    candidate: int
-    time_us: float
-    elapsed_s: float
-    standing: float
-
-
-class Mark(msgspec.Struct, frozen=True):
-    """Something that a person (or a guard) did, for the history plot."""
-
-    candidate: int  # how many candidates there were
-    elapsed_s: float
-    who: str
-    text: str
-
-
-class Peer(msgspec.Struct, frozen=True):
-    """A peer's last side-by-side time and its ratio to the best (above 1: the best is faster)."""
-
-    avg_us: float
-    ratio: float
-    against: int
-    threads: int | None = None
-    version: str = ""
 
 
 class History(msgspec.Struct):
