@@ -1,0 +1,64 @@
+"""Backends compile, run, time and profile on one kind of device. A backend is a folder with `PLUGIN`.
+
+The engine's side (`Backend`) is light: probing devices and naming compiler commands import nothing heavy.
+The evaluator's side (`Host`) lives in a process that may die; `_evaluator` hosts one and imports none by name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from cake_tui.model.device import Device, Target
+from cake_tui.model.facts import StaticFacts
+from cake_tui.model.jobs import BuildJob, BuildReply, EvaluatorJob, EvaluatorReply
+from cake_tui.model.lowered import Lowered
+
+
+class Compiler(msgspec.Struct, frozen=True):
+    """What the test compile found: the command's first words and the compiler's own version line."""
+
+    command: tuple[str, ...]
+    version: str
+
+
+class Host(Protocol):
+    """What an evaluator process runs: one job at a time, to its end."""
+
+    def handle(self, job: EvaluatorJob) -> EvaluatorReply:
+        """Do the job; a candidate's failure is a reply, an exception is a bug and ends the evaluator."""
+
+    def close(self) -> None:
+        """End child processes and give memory back."""
+
+
+class Backend(Protocol):
+    """What `PLUGIN` is."""
+
+    name: str
+    target: Target
+
+    def devices(self) -> tuple[Device, ...]:
+        """List the devices, best first; cheap. Raises UserError (ENVIRONMENT) naming what is missing."""
+
+    def probe(self, device: Device) -> Compiler:
+        """Compile a trifle for the device. Raises UserError (ENVIRONMENT) with compiler, version and cure."""
+
+    def compile_command(self, lowered: Lowered, flavour: str, source: Path, output: Path) -> tuple[str, ...]:
+        """Return the command that compiles `source` into `output`; both paths are in the working folder."""
+
+    def read_facts(self, binary: Path, log: str) -> StaticFacts:
+        """Read what compiler report and assembly (files beside `binary`) say."""
+
+    def build_in_process(self, job: BuildJob) -> BuildReply | None:
+        """Answer a build without a compiler, or None where `compile_command` is to be run."""
+
+    def host(self, store: Path, device: Device) -> Host:
+        """Make the evaluator's side; called in the evaluator process alone, imports the heavy things."""
+
+
+def binary_path(store: Path, sha256: str) -> Path:
+    """Where the store keeps a binary: by its content hash."""
+    return store / "binaries" / sha256[:2] / sha256

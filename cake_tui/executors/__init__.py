@@ -1,0 +1,33 @@
+"""Executors say where jobs run. One file a place; `PLUGIN` makes the executor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from cake_tui.model.device import Device
+from cake_tui.model.jobs import BuildJob, BuildReply, EvaluatorJob, EvaluatorReply
+
+Wait = Callable[[], None]
+"""Called at least every 50 ms during long waits; what it raises ends the work in flight and travels on."""
+
+
+class Executor(Protocol):
+    """Builds and evaluates; JSON-encodable values in and out, binaries by content hash, no host paths."""
+
+    def build(self, jobs: Sequence[BuildJob], wait: Wait | None = None) -> Iterator[tuple[int, BuildReply]]:
+        """Compile all in parallel and yield (position in `jobs`, reply) as each ends."""
+
+    def evaluate(self, job: EvaluatorJob, timeout_s: float, wait: Wait | None = None) -> EvaluatorReply:
+        """Run one job on the evaluator; `Lost` when it died, hung or took too much memory, and was replaced."""
+
+    def close(self) -> None:
+        """End every process that this executor started."""
+
+
+class ExecutorFactory(Protocol):
+    """What `PLUGIN` is."""
+
+    def __call__(self, backend_name: str, store: Path, device: Device) -> Executor:
+        """Return an executor whose binaries live in the folder `store`."""
