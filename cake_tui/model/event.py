@@ -159,6 +159,7 @@ class BaseReverted(Event, frozen=True, tag=True):
     base: int
     who: str
     reason: str
+    request: str | None = None
 
 
 class Planned(Event, frozen=True, tag=True):
@@ -308,6 +309,15 @@ class PlayOffBegan(Event, frozen=True, tag=True):
     candidates: tuple[int, ...]
 
 
+class PlayedOff(Event, frozen=True, tag=True):
+    """One match of the play-off; an accepted candidate is the incumbent from here on."""
+
+    candidate: int
+    against: int
+    seconds: float
+    result: GateResult
+
+
 class ProposalDropped(Event, frozen=True, tag=True):
     """A proposal that is no candidate: it named no action of the menu, or a base that has no time."""
 
@@ -320,5 +330,5 @@ AnyEvent = (
     | RequestTaken | RequestRefused | RequestUndone | MenuChanged | SettingsChanged | PausedByGuard
     | RoundBegan | BaseReverted | Planned | BuildEnded | CheckEnded | Coarse | GateEnded | ProfileEnded
     | CandidateEnded | StepLost | RoundEnded | Stalled | NoiseCalibrated | IncumbentTimed | PeerTimed
-    | GuardFired | EvaluatorReplaced | PlayOffBegan | ProposalDropped
+    | GuardFired | EvaluatorReplaced | PlayOffBegan | PlayedOff | ProposalDropped
 )  # fmt: skip

@@ -19,9 +19,6 @@ from cake_tui.model.outcome import EFFECTIVE, FAILED, Measured, WrongAnswer, kin
 from cake_tui.model.problem import Problem
 from cake_tui.model.row import Mark, Peer, Queued, Row, Tally, Win
 
-WEIGHT_MIN, WEIGHT_MAX = 0.1, 8.0
-WIN_FACTOR, WIN_BONUS, MISS_FACTOR = 1.5, 0.5, 0.93
-
 
 class History(msgspec.Struct):
     """The state of a session as of event `seq`."""
@@ -42,6 +39,7 @@ class History(msgspec.Struct):
     round: int = 0
     round_open: bool = False
     last_win_round: int = 0
+    last_source_round: int = 0
     stalled: bool = False
     playing_off: tuple[int, ...] = ()
     actions: dict[str, Tally] = {}
@@ -89,6 +87,24 @@ class History(msgspec.Struct):
         """Finished rounds since the incumbent last changed."""
         finished = self.round - (1 if self.round_open else 0)
         return max(0, finished - self.last_win_round)
+
+    @property
+    def rounds_without_source(self) -> int:
+        """Finished rounds since one brought a source that was not on record."""
+        finished = self.round - (1 if self.round_open else 0)
+        return max(0, finished - self.last_source_round)
+
+    @property
+    def baseline_us(self) -> float | None:
+        """Time of candidate 0, None before it was measured."""
+        return self.rows[0].time_us if self.rows else None
+
+    @property
+    def budget_share(self) -> float:
+        """Share of the budget that is used, by candidates or by time, whichever is more."""
+        by_count = self.effective / max(1, int(self.settings.get("candidates", 600)))
+        by_time = self.elapsed_s / max(1.0, float(self.settings.get("hours", 24.0)) * 3600)
+        return min(1.0, max(by_count, by_time))
 
     def in_flight(self) -> Iterator[Row]:
         """Candidates that were planned and have not ended, oldest first."""
@@ -173,7 +189,8 @@ def _taken(h: History, e: ev.RequestTaken) -> None:
 
 
 def _refused(h: History, e: ev.RequestRefused) -> None:
-    h.request_ids.setdefault(e.id, "refused")
+    h.request_ids[e.id] = "refused"
+    h.queue.pop(e.id, None)
 
 
 def _undone(h: History, e: ev.RequestUndone) -> None:
@@ -196,7 +213,7 @@ def _round_began(h: History, e: ev.RoundBegan) -> None:
 
 
 def _round_ended(h: History, e: ev.RoundEnded) -> None:
-    h.round_open = False
+    h.round_open, h.base_override = False, None
     h.last_round_summary = e.summary
 
 
@@ -206,6 +223,7 @@ def _stalled(h: History, e: ev.Stalled) -> None:
 
 def _reverted(h: History, e: ev.BaseReverted) -> None:
     h.base_override = e.base
+    h.queue.pop(e.request or "", None)
     _mark(h, e.who, f"revert_last() -> {e.base}")
 
 
@@ -222,6 +240,7 @@ def _planned(h: History, e: ev.Planned) -> None:
     row = _row(h, e.candidate, e.round, e.proposal)
     row.level, row.schedule, row.predicted_us = e.level, e.schedule, e.predicted_us
     row.source_sha256, row.audit = e.source_sha256, e.audit
+    h.last_source_round = max(h.last_source_round, e.round)
 
 
 def _built(h: History, e: ev.BuildEnded) -> None:
@@ -258,16 +277,14 @@ def _lost(h: History, e: ev.StepLost) -> None:
 
 
 def _ended(h: History, e: ev.CandidateEnded) -> None:
-    known = e.candidate < len(h.rows)
-    if known:
+    if e.candidate < len(h.rows):
         row = h.rows[e.candidate]
     else:
         empty = Proposal(0, (), "", "start", "")
         row = _row(h, e.candidate, e.round, e.proposal or empty)
         row.level, row.schedule = e.level, e.schedule
         row.predicted_us, row.source_sha256 = e.predicted_us, e.source_sha256
-    outcome = e.outcome
-    kind = kind_of(outcome)
+    outcome, kind = e.outcome, kind_of(e.outcome)
     row.outcome, row.reason, row.elapsed_s = kind, outcome.reason, h.elapsed_s
     row.labels = tuple(finding.label for finding in e.findings[:3])
     row.full_sha256 = row.smoke_sha256 = row.facts = None
@@ -291,8 +308,7 @@ def _ended(h: History, e: ev.CandidateEnded) -> None:
         h.findings = e.findings
     if e.profile is not None:
         _keep_profile(h, row.number, e.profile)
-    won = row.verdict == "accepted" or (row.number == 0 and kind == "Measured")
-    if won:
+    if row.verdict == "accepted" or (row.number == 0 and kind == "Measured"):
         _crown(h, row)
     if row.number > 0:
         _tally(h, row, kind)
@@ -307,26 +323,13 @@ def _crown(h: History, row: Row) -> None:
 
 
 def _tally(h: History, row: Row, kind: str) -> None:
-    """Weights: a win multiplies and adds, an effective miss or a failure decays; the rest says nothing."""
     if kind in ("Screened", "Repeated", "Interrupted"):
         return
     tallies = [h.actions.setdefault(name, Tally()) for name in dict.fromkeys(m.action for m in row.proposal.moves)]
     if row.schedule is not None:
         tallies.append(h.structures.setdefault(row.schedule.structure, Tally()))
     for tally in tallies:
-        tally.tries += 1
-        tally.last_round = row.round
-        if row.verdict == "accepted":
-            tally.wins += 1
-            tally.since_win = 0
-            tally.weight = min(WEIGHT_MAX, tally.weight * WIN_FACTOR + WIN_BONUS)
-        else:
-            tally.since_win += 1
-            tally.failures += kind != "Measured"
-            tally.weight = max(WEIGHT_MIN, tally.weight * MISS_FACTOR)
-        if row.standing is not None:
-            best = tally.best_standing
-            tally.best_standing = row.standing if best is None else max(best, row.standing)
+        tally.count(row)
 
 
 def _keep_profile(h: History, number: int, profile: Profile) -> None:
@@ -356,6 +359,15 @@ def _play_off(h: History, e: ev.PlayOffBegan) -> None:
     h.playing_off = e.candidates
 
 
+def _played_off(h: History, e: ev.PlayedOff) -> None:
+    h.playing_off = tuple(number for number in h.playing_off if number != e.candidate)
+    if e.result.decision == "accept":
+        row = h.rows[e.candidate]
+        row.standing = (h.rows[e.against].standing or 0.0) + e.result.gain
+        row.time_us, row.gain, row.against, row.verdict = e.result.candidate_us, e.result.gain, e.against, "accepted"
+        _crown(h, row)
+
+
 _HANDLERS: dict[type[ev.Event], Any] = {
     ev.SessionCreated: _created,
     ev.EngineStarted: _started,
@@ -383,4 +395,5 @@ _HANDLERS: dict[type[ev.Event], Any] = {
     ev.IncumbentTimed: _incumbent_timed,
     ev.PeerTimed: _peer,
     ev.PlayOffBegan: _play_off,
+    ev.PlayedOff: _played_off,
 }

@@ -8,6 +8,9 @@ from cake_tui.model.facts import StaticFacts
 from cake_tui.model.move import Level, Move, Proposal
 from cake_tui.model.schedule import Schedule
 
+WEIGHT_MIN, WEIGHT_MAX = 0.1, 8.0
+WIN_FACTOR, WIN_BONUS, MISS_FACTOR = 1.5, 0.5, 0.93
+
 
 class Row(msgspec.Struct, omit_defaults=True):
     """One candidate, at most 1 KB: what the board shows and agents learn from. Details are in its folder."""
@@ -55,6 +58,21 @@ class Tally(msgspec.Struct):
     last_round: int = 0
     best_standing: float | None = None
     failures: int = 0
+
+    def count(self, row: Row) -> None:
+        """Take in one ended candidate: a win multiplies the weight and adds, a miss or a failure decays it."""
+        self.tries += 1
+        self.last_round = row.round
+        if row.verdict == "accepted":
+            self.wins += 1
+            self.since_win = 0
+            self.weight = min(WEIGHT_MAX, self.weight * WIN_FACTOR + WIN_BONUS)
+        else:
+            self.since_win += 1
+            self.failures += row.outcome != "Measured"
+            self.weight = max(WEIGHT_MIN, self.weight * MISS_FACTOR)
+        if row.standing is not None:
+            self.best_standing = max(row.standing, self.best_standing or row.standing)
 
 
 class Queued(msgspec.Struct, frozen=True):
