@@ -1,0 +1,98 @@
+"""How a command ended, as an exit code: the user's mistake, a signal, a closed pipe or a bug with its report."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from cake_tui.config import cache_dir
+from cake_tui.errors import BUG, UserError
+
+_ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
+
+def exit_code_of(act: Callable[[], int], arguments: Sequence[str]) -> int:
+    """Run `act` and return its exit code; 128+n where signal n ended it, 1 with a written report for a bug."""
+    _let_any_text_through()
+    try:
+        with _signals_unwind():
+            code = act()
+            sys.stdout.flush()
+            return code
+    except UserError as error:
+        complain(str(error))
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader has gone (`cake-tui list | head`): nobody is left to complain to, now or at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 0
+    except Exception as error:  # noqa: BLE001 the process boundary: a bug is reported, not shown as a stack
+        _report_bug(error, arguments)
+        return BUG
+
+
+def complain(message: str) -> None:
+    """Write an error to stderr, one line a mistake; control characters of outside text are escaped."""
+    for line in message.splitlines() or [""]:
+        print("".join(c if c.isprintable() else repr(c)[1:-1] for c in line), file=sys.stderr)
+
+
+def _let_any_text_through() -> None:
+    """A terminal that cannot show a character gets a placeholder, never an encoding error."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+
+
+@contextmanager
+def _signals_unwind() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP unwind the stack, so that half-made folders go; ignored ones stay ignored."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = [number for number in _ENDING_SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, _unwind)
+    try:
+        yield
+    finally:
+        for number in ours:
+            if signal.getsignal(number) is _unwind:
+                signal.signal(number, signal.SIG_DFL)
+
+
+def _unwind(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+def _report_bug(error: Exception, arguments: Sequence[str]) -> None:
+    """Keep the traceback in a file and say where in one line; without a file, show it."""
+    trace = "".join(traceback.format_exception(error))
+    said = f"cake-tui: a bug of cake-tui: {type(error).__name__}: {str(error)[:200]}"
+    path = cache_dir() / "reports" / f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.log"
+    try:
+        _write_report(path, arguments, trace)
+    except OSError:
+        complain(said)
+        sys.stderr.write(trace)
+        return
+    complain(f"{said}; traceback in {path}")
+
+
+def _write_report(path: Path, arguments: Sequence[str], trace: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    words = " ".join(arguments)
+    path.write_text(f"cake-tui {words}\n\n{trace}", encoding="utf-8", errors="backslashreplace")
