@@ -68,6 +68,7 @@ class Check(msgspec.Struct, frozen=True, tag=True):
     subject: Subject
     depth: Literal["smoke", "full", "baseline"]
     seed: int
+    run_limit_s: float = 10.0  # one run longer than this ends the evaluator itself: `Lost(timed_out=True)`
 
 
 class TimePairs(msgspec.Struct, frozen=True, tag=True):
@@ -79,6 +80,7 @@ class TimePairs(msgspec.Struct, frozen=True, tag=True):
     pairs: int
     seed: int
     sample_ms: float = 10.0
+    run_limit_s: float = 10.0
 
 
 class TimePeer(msgspec.Struct, frozen=True, tag=True):
