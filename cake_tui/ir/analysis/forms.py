@@ -1,0 +1,156 @@
+"""Turns expressions into affine forms and spans of numbers; what is not affine becomes a bounded variable."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+
+from cake_tui.ir.analysis.affine import Affine, Scope
+from cake_tui.ir.analysis.affine import Number as Rational
+from cake_tui.ir.expr.nodes import Binary, Call, Expr, Name, Number, Unary
+from cake_tui.ir.expr.printer import show
+
+Names = Mapping[str, Affine]
+
+
+class Opaque(ValueError):
+    """An expression whose value the analysis cannot bound: it reads a buffer, or multiplies two variables."""
+
+
+def form_of(expr: Expr, names: Names, scope: Scope) -> Affine:
+    """Return `expr` as an affine form; floor, ceil, %, min and max declare variables in `scope`. Raises Opaque."""
+    match expr:
+        case Number(value):
+            if isinstance(value, float) and not value.is_integer():
+                raise Opaque(show(expr))
+            return Affine.number(int(value))
+        case Name(name):
+            if name not in names:
+                raise Opaque(show(expr))
+            return names[name]
+        case Unary("-", operand):
+            return -form_of(operand, names, scope)
+        case Binary("+" | "-" | "*" | "/" | "%" as op, left, right):
+            return _binary(op, form_of(left, names, scope), form_of(right, names, scope), scope, expr)
+        case Call("floor", (operand,)):
+            return floor_of(form_of(operand, names, scope), scope)
+        case Call("ceil", (operand,)):
+            return -floor_of(-form_of(operand, names, scope), scope)
+        case Call("min" | "max" as function, arguments):
+            return _extreme(function, [form_of(argument, names, scope) for argument in arguments], scope)
+        case Call("i32", (operand,)):
+            return form_of(operand, names, scope)
+    raise Opaque(show(expr))
+
+
+def _binary(op: str, left: Affine, right: Affine, scope: Scope, expr: Expr) -> Affine:
+    if op == "+":
+        return left + right
+    if op == "-":
+        return left - right
+    if op == "*":
+        if (factor := right.value) is not None:
+            return left.times(factor)
+        if (factor := left.value) is not None:
+            return right.times(factor)
+        raise Opaque(show(expr))
+    divisor = right.value
+    if not divisor:
+        raise Opaque(show(expr))
+    if op == "/":
+        return left.times(Fraction(1) / Fraction(divisor))
+    return left - floor_of(left.times(Fraction(1) / Fraction(divisor)), scope).times(divisor)
+
+
+def floor_of(form: Affine, scope: Scope) -> Affine:
+    """Return floor(form): whole parts leave it, what is left is a number where its bounds agree, else a variable."""
+    whole: dict[str, Rational] = {}
+    rest: dict[str, Rational] = {}
+    for name, value in form.terms:
+        (whole if isinstance(value, int) else rest)[name] = value
+    constant = math.floor(form.constant)
+    left = Affine.of(rest, form.constant - constant)
+    outside = Affine.of(whole, constant)
+    if not left.terms:
+        return outside
+    low, high = math.floor(scope.least(left)), math.floor(scope.greatest(left))
+    if low == high:
+        return outside + low
+    name = f"floor({left})"
+    if name not in scope.bounds:
+        step = Fraction(1)
+        for _, value in left.terms:
+            step = min(step, Fraction(1, Fraction(value).denominator))
+        lowest = left - (1 - step)
+        scope.declare_between(name, (lowest, Affine.number(low)), (left, Affine.number(high)), exact=True)
+    return outside + Affine.variable(name)
+
+
+def _extreme(function: str, forms: list[Affine], scope: Scope) -> Affine:
+    values = [form.value for form in forms]
+    if all(value is not None for value in values):
+        known = [value for value in values if value is not None]
+        return Affine.number(min(known) if function == "min" else max(known))
+    name = f"{function}({', '.join(str(form) for form in forms)})"
+    if name not in scope.bounds:
+        if function == "min":
+            lows = [Affine.number(min(scope.least(form) for form in forms))]
+            scope.declare_between(name, lows, forms)
+        else:
+            highs = [Affine.number(max(scope.greatest(form) for form in forms))]
+            scope.declare_between(name, forms, highs)
+    return Affine.variable(name)
+
+
+def span_of(expr: Expr, spans: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
+    """Return the least and greatest whole value of `expr` when each name runs through its span. Raises Opaque."""
+    low, high = _span(expr, spans)
+    return math.ceil(low), math.floor(high)
+
+
+def _span(expr: Expr, spans: Mapping[str, tuple[int, int]]) -> tuple[Rational, Rational]:
+    match expr:
+        case Number(value):
+            if isinstance(value, float) and not value.is_integer():
+                raise Opaque(show(expr))
+            return int(value), int(value)
+        case Name(name):
+            if name not in spans:
+                raise Opaque(show(expr))
+            return spans[name]
+        case Unary("-", operand):
+            low, high = _span(operand, spans)
+            return -high, -low
+        case Binary("+" | "-" | "*" | "/" | "%" as op, left, right):
+            return _span_binary(op, _span(left, spans), _span(right, spans), expr)
+        case Call("floor" | "ceil" as function, (operand,)):
+            low, high = _span(operand, spans)
+            return (math.floor(low), math.floor(high)) if function == "floor" else (math.ceil(low), math.ceil(high))
+        case Call("min" | "max" as function, arguments):
+            pick = min if function == "min" else max
+            inside = [_span(argument, spans) for argument in arguments]
+            return pick(low for low, _ in inside), pick(high for _, high in inside)
+        case Call("i32", (operand,)):
+            return _span(operand, spans)
+    raise Opaque(show(expr))
+
+
+def _span_binary(
+    op: str, left: tuple[Rational, Rational], right: tuple[Rational, Rational], expr: Expr
+) -> tuple[Rational, Rational]:
+    if op == "+":
+        return left[0] + right[0], left[1] + right[1]
+    if op == "-":
+        return left[0] - right[1], left[1] - right[0]
+    if op == "*":
+        ends = [one * other for one in left for other in right]
+        return min(ends), max(ends)
+    divisor = right[0]
+    if right[0] != right[1] or divisor <= 0:
+        raise Opaque(show(expr))
+    if op == "/":
+        return Fraction(left[0]) / Fraction(divisor), Fraction(left[1]) / Fraction(divisor)
+    if math.floor(Fraction(left[0]) / divisor) == math.floor(Fraction(left[1]) / divisor):
+        return left[0] % divisor, left[1] % divisor
+    return 0, divisor - 1

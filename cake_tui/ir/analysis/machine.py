@@ -1,0 +1,360 @@
+"""A machine that runs the agents of one block on known sizes and reports every pair of accesses that nothing orders.
+
+Each agent (a warp role, or the block) is a list of steps. An *event* is one access to a buffer. What an agent knows
+is a set of events (bits of a whole number) that happened before its next step for all of its threads; barriers,
+phase barriers and group waits move events from one set to another, as vector clocks do. Because the check looks at
+what is known and not at the order in which the machine happens to run agents, one run finds the races of all orders
+with the same path through the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from cake_tui.ir.analysis.boxes import Box, meet, uncovered
+from cake_tui.ir.analysis.steps import (
+    Arrive,
+    Await,
+    Clash,
+    Commit,
+    Do,
+    Drain,
+    Expect,
+    Fence,
+    Meet,
+    Start,
+    Step,
+    Touch,
+    Who,
+)
+
+
+@dataclass
+class _Event:
+    site: int
+    touch: Touch
+    agent: int
+    unit: str = ""  # empty for a synchronous access
+    over: bool = True  # an asynchronous access that nobody waited for is not
+    bit: int = 0
+
+
+@dataclass
+class _Phase:
+    """One element of a barrier array."""
+
+    arrivals: int
+    arrived: int = 0
+    pending_bytes: int = 0
+    expected: list[tuple[int, int]] = field(default_factory=list)  # site, bytes
+    copied: list[tuple[int, int]] = field(default_factory=list)
+    release: int = 0
+    over: list[int] = field(default_factory=list)  # what each finished phase released
+
+
+@dataclass
+class Agent:
+    """A group of threads with one body: `steps` in order."""
+
+    name: str
+    threads: int
+    steps: list[Step]
+    at: int = 0
+    seen: int = 0  # known by every thread
+    lead: int = 0  # known by the elected thread besides
+    own: int = 0  # done by some thread of the agent
+    warp: int = 0  # own events that a warp barrier ordered within each warp
+    fenced: int = 0  # generic accesses ordered before the asynchronous proxy
+    dirty: dict[str, int] = field(default_factory=dict)  # registers changed since the last mma fence
+    open: dict[str, list[int]] = field(default_factory=dict)  # unit: events not yet committed
+    groups: dict[str, list[list[int]]] = field(default_factory=dict)  # unit: committed groups in flight
+    waiting: Meet | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether the body is over."""
+        return self.at >= len(self.steps)
+
+
+class Machine:
+    """Runs agents until all are done or all are stuck; `clashes` says what it found, each pair of sites once."""
+
+    def __init__(self, agents: list[Agent], barriers: dict[str, int], written: Iterable[Touch] = ()) -> None:
+        self.agents = agents
+        self.arrivals = barriers
+        self.phases: dict[tuple[str, int], _Phase] = {}
+        self.events: list[_Event] = []
+        self.by_buffer: dict[str, list[_Event]] = {}
+        self.written: dict[str, list[Box]] = {}
+        self.clashes: list[Clash] = []
+        self._reported: set[tuple[str, int, int | None]] = set()
+        for touch in written:
+            self._mark_written(touch)
+
+    def run(self) -> list[Clash]:
+        """Run to the end and return what was found, in the order it was met."""
+        moved = True
+        while moved:
+            moved = False
+            for index, agent in enumerate(self.agents):
+                while not agent.done and self._step(index, agent):
+                    moved = True
+            moved = self._meet() or moved
+        for agent in self.agents:
+            if not agent.done:
+                self._stuck(agent)
+        if all(agent.done for agent in self.agents):
+            self._leftovers()
+        return self.clashes
+
+    # -- one step; False where it must wait ---------------------------------------------------------------------
+
+    def _step(self, index: int, agent: Agent) -> bool:
+        step = agent.steps[agent.at]
+        if isinstance(step, Meet):
+            agent.waiting = step
+            return False
+        if isinstance(step, Await) and not self._await(agent, step):
+            return False
+        if isinstance(step, Do):
+            self._do(index, agent, step)
+        elif isinstance(step, Start):
+            self._start(index, agent, step)
+        elif isinstance(step, Commit):
+            agent.groups.setdefault(step.unit, []).append(agent.open.pop(step.unit, []))
+        elif isinstance(step, Drain):
+            self._drain(agent, step)
+        elif isinstance(step, Arrive):
+            self._arrive(agent, step.barrier, step.arrivals, step)
+        elif isinstance(step, Expect):
+            phase = self._phase(step.barrier)
+            phase.pending_bytes += step.size_bytes
+            phase.expected.append((step.site, step.size_bytes))
+            self._arrive(agent, step.barrier, 1, step)
+        elif isinstance(step, Fence):
+            if step.kind == "async":
+                agent.fenced |= agent.own | agent.seen | agent.lead
+            else:
+                agent.dirty.clear()
+        agent.at += 1
+        return True
+
+    def _known(self, agent: Agent, who: Who) -> int:
+        return agent.seen | agent.lead if who is Who.ONE or agent.threads == 1 else agent.seen
+
+    def _do(self, index: int, agent: Agent, step: Do) -> None:
+        for touch in step.touches:
+            self._check(index, agent, step, touch, "")
+        for touch in step.touches:
+            event = self._record(index, step.site, touch, "", over=True)
+            agent.own |= event.bit
+            if step.who is Who.ONE or agent.threads == 1:
+                agent.lead |= event.bit
+            if touch.private and touch.writes:
+                agent.dirty[touch.buffer] = step.site
+
+    def _start(self, index: int, agent: Agent, step: Start) -> None:
+        for touch in step.touches:
+            self._check(index, agent, step, touch, step.unit)
+        events = [self._record(index, step.site, touch, step.unit, over=False) for touch in step.touches]
+        if step.barrier is None:
+            agent.open.setdefault(step.unit, []).extend(event.bit for event in events)
+            return
+        phase = self._phase(step.barrier)
+        for event in events:
+            event.over = True  # whoever awaits the phase knows it; nobody else does
+            phase.release |= event.bit
+        phase.pending_bytes -= step.size_bytes
+        phase.copied.append((step.site, step.size_bytes))
+        self._flip(step.barrier, phase)
+
+    def _drain(self, agent: Agent, step: Drain) -> None:
+        groups = agent.groups.setdefault(step.unit, [])
+        while len(groups) > step.keep:
+            for bit in groups.pop(0):
+                self.events[bit.bit_length() - 1].over = True
+                agent.own |= bit
+                if step.who is Who.ONE or agent.threads == 1:
+                    agent.lead |= bit
+
+    def _await(self, agent: Agent, step: Await) -> bool:
+        if step.phases <= 0:
+            return True
+        over = self._phase(step.barrier).over
+        if len(over) < step.phases:
+            return False
+        released = 0
+        for mask in over[: step.phases]:
+            released |= mask
+        if step.who is Who.ONE:
+            agent.lead |= released
+        else:
+            agent.seen |= released
+        return True
+
+    def _arrive(self, agent: Agent, barrier: tuple[str, int], arrivals: int, step: Step) -> None:
+        phase = self._phase(barrier)
+        phase.arrived += arrivals
+        phase.release |= agent.seen | agent.lead
+        if step.who is Who.ALL:
+            phase.release |= agent.own
+        if phase.arrived > phase.arrivals:
+            self._report(Clash("arrivals", step.site, None, barrier[0], (), phase.arrived, phase.arrivals))
+            phase.arrived = phase.arrivals
+        self._flip(barrier, phase)
+
+    def _flip(self, barrier: tuple[str, int], phase: _Phase) -> None:
+        if phase.arrived < phase.arrivals:
+            return
+        asked, given = sum(size for _, size in phase.expected), sum(size for _, size in phase.copied)
+        if phase.pending_bytes > 0 or (phase.pending_bytes < 0 and not phase.expected):
+            if phase.pending_bytes < 0:
+                self._report(Clash("bytes", phase.copied[0][0], None, barrier[0], (), asked, given))
+            else:
+                return
+        elif phase.pending_bytes < 0:
+            self._report(Clash("bytes", phase.expected[0][0], phase.copied[-1][0], barrier[0], (), asked, given))
+        phase.over.append(phase.release)
+        phase.arrived = phase.pending_bytes = phase.release = 0
+        phase.expected, phase.copied = [], []
+
+    def _phase(self, barrier: tuple[str, int]) -> _Phase:
+        if barrier not in self.phases:
+            self.phases[barrier] = _Phase(self.arrivals[barrier[0]])
+        return self.phases[barrier]
+
+    # -- barriers of threads ------------------------------------------------------------------------------------
+
+    def _meet(self) -> bool:
+        """Let through every barrier whose threads are all there."""
+        moved = False
+        for agent in self.agents:
+            meet_step = agent.waiting
+            if meet_step is None:
+                continue
+            if meet_step.scope == "warp":
+                agent.warp |= agent.own
+                if agent.threads <= 32:
+                    self._join([agent])
+                else:
+                    self._leave(agent)
+                moved = True
+                continue
+            there = [other for other in self.agents if other.waiting and other.waiting.name == meet_step.name]
+            needed = meet_step.threads if meet_step.scope == "named" else sum(other.threads for other in self.agents)
+            if sum(other.threads for other in there) >= needed:
+                self._join(there)
+                moved = True
+        return moved
+
+    def _join(self, agents: list[Agent]) -> None:
+        known = fenced = 0
+        for agent in agents:
+            known |= agent.seen | agent.lead | agent.own
+            fenced |= agent.fenced
+        for agent in agents:
+            agent.seen |= known
+            agent.fenced |= fenced
+            self._leave(agent)
+
+    def _leave(self, agent: Agent) -> None:
+        agent.waiting = None
+        agent.at += 1
+
+    # -- accesses -----------------------------------------------------------------------------------------------
+
+    def _record(self, index: int, site: int, touch: Touch, unit: str, *, over: bool) -> _Event:
+        event = _Event(site, touch, index, unit, over, 1 << len(self.events))
+        self.events.append(event)
+        self.by_buffer.setdefault(touch.buffer, []).append(event)
+        if touch.writes:
+            self._mark_written(touch)
+        return event
+
+    def _mark_written(self, touch: Touch) -> None:
+        boxes = self.written.setdefault(touch.buffer, [])
+        if uncovered(touch.box, boxes) is not None:
+            boxes.append(touch.box)
+
+    def _check(self, index: int, agent: Agent, step: Do | Start, touch: Touch, unit: str) -> None:
+        if not touch.writes and touch.track:
+            gap = uncovered(touch.box, self.written.get(touch.buffer, ()))
+            if gap is not None:
+                self._report(Clash("unwritten", step.site, None, touch.buffer, gap))
+        known = self._known(agent, step.who)
+        for event in self.by_buffer.get(touch.buffer, ()):
+            if not (touch.writes or event.touch.writes) or event.site == step.site and not event.unit and not unit:
+                continue
+            if not meet(touch.box, event.touch.box):
+                continue
+            if touch.private:
+                self._check_private(index, step, touch, event, unit)
+            elif not event.bit & known and not self._own(index, agent, touch, event, unit):
+                self._clash(step, touch, event, unit)
+            elif unit in ("tma", "mma") and not event.unit and event.touch.writes and not touch.writes:
+                if not self._is_fenced(event):
+                    self._report(Clash("unfenced", step.site, event.site, touch.buffer, touch.box))
+        if unit == "mma" and touch.private and touch.buffer in agent.dirty:
+            self._report(Clash("unfenced", step.site, agent.dirty[touch.buffer], touch.buffer, touch.box, note="mma"))
+
+    def _check_private(self, index: int, step: Step, touch: Touch, event: _Event, unit: str) -> None:
+        if event.agent == index and not event.over and not (unit == "mma" and event.unit == "mma"):
+            self._report(Clash("unwaited", step.site, event.site, touch.buffer, touch.box))
+
+    def _own(self, index: int, agent: Agent, touch: Touch, event: _Event, unit: str) -> bool:
+        """Whether each thread (or warp) meets only what it did itself."""
+        if event.agent != index or not touch.own or touch.own != event.touch.own or not event.over or unit:
+            return False
+        return touch.level == "thread" or bool(event.bit & agent.warp)
+
+    def _is_fenced(self, event: _Event) -> bool:
+        return any(event.bit & agent.fenced for agent in self.agents)
+
+    def _clash(self, step: Step, touch: Touch, event: _Event, unit: str) -> None:
+        if event.unit and event.touch.writes:
+            kind = "uncommitted" if self._uncommitted(event) else "unwaited"
+            self._report(Clash("unwaited", step.site, event.site, touch.buffer, touch.box, note=kind))
+        elif unit and touch.writes:
+            self._report(Clash("refill", step.site, event.site, touch.buffer, touch.box))
+        elif event.unit:
+            self._report(Clash("refill", step.site, event.site, touch.buffer, touch.box, note="unwaited"))
+        else:
+            self._report(Clash("race", step.site, event.site, touch.buffer, touch.box))
+
+    def _uncommitted(self, event: _Event) -> bool:
+        return any(event.bit in bits for bits in self.agents[event.agent].open.values())
+
+    # -- the end ------------------------------------------------------------------------------------------------
+
+    def _stuck(self, agent: Agent) -> None:
+        step = agent.steps[agent.at]
+        if isinstance(step, Await):
+            phase = self._phase(step.barrier)
+            asked, given = sum(size for _, size in phase.expected), sum(size for _, size in phase.copied)
+            if asked != given and phase.expected:
+                self._report(Clash("bytes", phase.expected[0][0], None, step.barrier[0], (), asked, given))
+            if phase.copied and not phase.expected:
+                self._report(Clash("bytes", phase.copied[0][0], step.site, step.barrier[0], (), asked, given))
+            self._report(Clash("stuck", step.site, None, step.barrier[0], (), phase.arrivals, phase.arrived))
+        elif isinstance(step, Meet):
+            there = sum(other.threads for other in self.agents if other.waiting and other.waiting.name == step.name)
+            needed = step.threads or sum(other.threads for other in self.agents)
+            self._report(Clash("stuck", step.site, None, step.name or "block", (), needed, there, "threads"))
+
+    def _leftovers(self) -> None:
+        """Asynchronous work that nobody ever waits for."""
+        for agent in self.agents:
+            for bits in (*agent.open.values(), *(group for groups in agent.groups.values() for group in groups)):
+                for bit in bits:
+                    event = self.events[bit.bit_length() - 1]
+                    self._report(Clash("unfinished", event.site, None, event.touch.buffer, event.touch.box))
+        for barrier, phase in self.phases.items():
+            if phase.copied:
+                self._report(Clash("unfinished", phase.copied[0][0], None, barrier[0]))
+
+    def _report(self, clash: Clash) -> None:
+        key = (clash.kind, clash.site, clash.other)
+        if key not in self._reported:
+            self._reported.add(key)
+            self.clashes.append(clash)

@@ -1,0 +1,159 @@
+"""Evaluates expressions over numbers: whole-number division stays exact until ceil or floor rounds it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+from cake_tui.ir.expr.nodes import Binary, Call, Expr, Name, Number, Ref, Unary
+from cake_tui.ir.expr.printer import show
+
+Value = int | float | bool
+_Exact = int | float | Fraction
+_HUGE = 1 << 200
+
+
+class EvaluationError(ValueError):
+    """An expression without a value: a name that is not there, a division by zero, a square root of -1."""
+
+
+def evaluate(expr: Expr, names: Mapping[str, Value]) -> Value:
+    """Return the expression's value; a fraction that stays comes back as a float. Raises EvaluationError."""
+    found = _value(expr, names)
+    if isinstance(found, Fraction):
+        return int(found) if found.denominator == 1 else float(found)
+    return found
+
+
+def evaluate_int(expr: Expr, names: Mapping[str, Value]) -> int:
+    """Return a whole value; raises EvaluationError where it is none (a tile that does not divide its size)."""
+    found = evaluate(expr, names)
+    if isinstance(found, bool) or int(found) != found:
+        raise EvaluationError(f"{show(expr)} is {found}, not a whole number")
+    return int(found)
+
+
+def evaluate_bool(expr: Expr, names: Mapping[str, Value]) -> bool:
+    """Return the truth of a condition; raises EvaluationError where it is a number."""
+    found = evaluate(expr, names)
+    if not isinstance(found, bool):
+        raise EvaluationError(f"{show(expr)} is the number {found}, not a condition")
+    return found
+
+
+def _value(expr: Expr, names: Mapping[str, Value]) -> _Exact:
+    match expr:
+        case Number(value):
+            return value
+        case Name(name):
+            if name not in names:
+                known = ", ".join(sorted(names)) or "none"
+                raise EvaluationError(f"no value for {name}; known names: {known}")
+            return names[name]
+        case Unary("-", operand):
+            return -_value(operand, names)
+        case Unary(_, operand):
+            return not _value(operand, names)
+        case Binary("and", left, right):
+            return bool(_value(left, names)) and bool(_value(right, names))
+        case Binary("or", left, right):
+            return bool(_value(left, names)) or bool(_value(right, names))
+        case Binary(op, left, right):
+            return _binary(op, _value(left, names), _value(right, names), expr)
+        case Call("select", (condition, yes, no)):
+            return _value(yes, names) if _value(condition, names) else _value(no, names)
+        case Call(function, arguments):
+            return _call(function, [_value(argument, names) for argument in arguments], expr)
+        case Ref(buffer=buffer):
+            raise EvaluationError(f"{buffer} is a buffer: {show(expr)} has no value here")
+
+
+def _binary(op: str, left: _Exact, right: _Exact, expr: Expr) -> _Exact:
+    try:
+        match op:
+            case "+":
+                found: _Exact = left + right
+            case "-":
+                found = left - right
+            case "*":
+                found = left * right
+            case "/":
+                found = left / right if isinstance(left, float) or isinstance(right, float) else Fraction(left) / right
+                if isinstance(found, Fraction) and found.denominator == 1:
+                    found = int(found)
+            case "%":
+                found = left % right
+            case _:
+                return _compare(op, left, right)
+    except (ZeroDivisionError, OverflowError) as error:
+        raise EvaluationError(f"{show(expr)}: {error}") from None
+    if isinstance(found, int) and abs(found) > _HUGE:
+        raise EvaluationError(f"{show(expr)} is too large")
+    return found
+
+
+def _compare(op: str, left: _Exact, right: _Exact) -> bool:
+    match op:
+        case "<":
+            return left < right
+        case "<=":
+            return left <= right
+        case ">":
+            return left > right
+        case ">=":
+            return left >= right
+        case "==":
+            return left == right
+        case _:
+            return left != right
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+
+
+_REAL: Mapping[str, Callable[[float], float]] = {
+    "gelu_erf": lambda x: x * 0.5 * math.erfc(-x / math.sqrt(2)),
+    "gelu_tanh": lambda x: x * _sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)),
+    "silu": lambda x: x * _sigmoid(x),
+    "sigmoid": _sigmoid,
+    "exp": math.exp,
+    "log": math.log,
+    "sqrt": math.sqrt,
+    "rsqrt": lambda x: 1 / math.sqrt(x),
+    "tanh": math.tanh,
+    "erf": math.erf,
+    "sin": math.sin,
+    "cos": math.cos,
+}
+
+
+def _call(function: str, values: list[_Exact], expr: Expr) -> _Exact:
+    first = values[0]
+    try:
+        match function:
+            case "ceil":
+                return math.ceil(first)
+            case "floor":
+                return math.floor(first)
+            case "abs":
+                return abs(first)
+            case "square":
+                return first * first
+            case "relu":
+                return 0 * first if first < 0 else first
+            case "min":
+                return min(values)
+            case "max":
+                return max(values)
+            case "pow":
+                return float(first) ** float(values[1]) if first >= 0 else math.pow(float(first), float(values[1]))
+            case "i32" | "u8":
+                return int(first)
+            case "f64" | "f32" | "f16" | "bf16" | "tf32":
+                return float(first)
+            case _:
+                return _REAL[function](float(first))
+    except (ValueError, OverflowError, ZeroDivisionError) as error:
+        raise EvaluationError(f"{show(expr)}: {error}") from None
