@@ -23,9 +23,12 @@ VERSION = 1
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=True, omit_defaults=True):
-    """Header of every event; `mono` is monotonic seconds within `boot` (the machine's boot id)."""
+    """Header of every event; `mono` is monotonic seconds within `boot` (the machine's boot id).
 
-    v: int = VERSION
+    `v` is 0 until the journal stamps it: defaults are not written, and every line says its version.
+    """
+
+    v: int = 0
     seq: int = 0
     t: str = ""
     mono: float = 0.0
