@@ -14,7 +14,6 @@ import msgspec
 from cake_tui.model.device import Device, Target
 from cake_tui.model.facts import StaticFacts
 from cake_tui.model.jobs import BuildJob, BuildReply, EvaluatorJob, EvaluatorReply
-from cake_tui.model.lowered import Lowered
 
 
 class Compiler(msgspec.Struct, frozen=True):
@@ -46,13 +45,13 @@ class Backend(Protocol):
     def probe(self, device: Device) -> Compiler:
         """Compile a trifle for the device. Raises UserError (ENVIRONMENT) with compiler, version and cure."""
 
-    def compile_command(self, lowered: Lowered, flavour: str, source: Path, output: Path) -> tuple[str, ...]:
+    def compile_command(self, job: BuildJob, device: Device, source: Path, output: Path) -> tuple[str, ...]:
         """Return the command that compiles `source` into `output`; both paths are in the working folder."""
 
     def read_facts(self, binary: Path, log: str) -> StaticFacts:
         """Read what compiler report and assembly (files beside `binary`) say."""
 
-    def build_in_process(self, job: BuildJob) -> BuildReply | None:
+    def build_in_process(self, job: BuildJob, device: Device) -> BuildReply | None:
         """Answer a build without a compiler, or None where `compile_command` is to be run."""
 
     def host(self, store: Path, device: Device) -> Host:
