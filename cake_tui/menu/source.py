@@ -1,0 +1,217 @@
+"""Finds actions.toml and reads it into actions; every mistake in the file is reported in one go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+
+from cake_tui import registry
+from cake_tui.errors import did_you_mean
+from cake_tui.menu.action import REVERT, Action, EditCall, Parameter
+from cake_tui.menu.space import Menu
+from cake_tui.model.device import Device, Target
+from cake_tui.model.problem import Problem
+from cake_tui.model.schedule import KnobValue
+from cake_tui.toml import Document, Mistakes, Table, read_document, shown
+
+TARGETS: tuple[str, ...] = get_args(Target)
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
+_MOST_VALUES = 64
+_MOST_MOVES = 4096
+_MOST_ACTIONS = 200
+_ELSEWHERE = {"values": 'a parameter: parameters.c.NAME = { values = [...], about = "..." }', "about": "a parameter"}
+_OF_ACTIONS = ("name", "level", "summary", "edits", "parameters", "targets", "hints", "enabled")
+
+
+def find() -> Path:
+    """Return the actions.toml of the working folder, else the packaged one (wheel or source tree)."""
+    here = Path("actions.toml")
+    if here.exists() or here.is_symlink():
+        return here
+    packaged = registry.PACKAGE / "_data" / "actions.toml"
+    return packaged if packaged.is_file() else registry.PACKAGE.parent / "actions.toml"
+
+
+def load(path: Path | None, problem: Problem, device: Device) -> Menu:
+    """Read the action space for a problem and a device; raises UserError, one line a mistake."""
+    document = read_document(path or find())
+    return menu_of(document, problem, device)
+
+
+def menu_of(document: Document, problem: Problem, device: Device) -> Menu:
+    """Bind a parsed actions.toml to a problem and a device; raises UserError, one line a mistake."""
+    actions = read_actions(document, device.target)
+    if problem.template is not None:
+        actions = (*_knob_actions(problem), *(_without_meaning(action) for action in actions))
+    return Menu(actions, problem, device, document.label)
+
+
+def read_actions(document: Document, target: str) -> tuple[Action, ...]:
+    """Read all actions as they are on `target`; raises UserError, one line a mistake."""
+    mistakes = Mistakes(document)
+    top = Table(mistakes, (), document.value)
+    tables = top.tables("action", required=True, form="an array of tables: write [[action]]")
+    if len(tables) > _MOST_ACTIONS:
+        top.mistake(("action",), f"{len(tables)} actions; at most {_MOST_ACTIONS}")
+    top.close(dict.fromkeys(_OF_ACTIONS, "[[action]]") | _ELSEWHERE)
+    first_lines: dict[str, int] = {}
+    actions = [_read_action(table, first_lines, target) for table in tables[:_MOST_ACTIONS]]
+    mistakes.raise_if_any()
+    return tuple(action for action in actions if action is not None)
+
+
+def _read_action(plain: Table, first_lines: dict[str, int], target: str) -> Action | None:
+    """Read one [[action]]; None where its name is no name."""
+    name = plain.value.get("name")
+    about = f'action "{name}"' if isinstance(name, str) and _NAME.fullmatch(name) else f"action {plain.path[-1] + 1}"
+    table = plain.inner((), plain.value, about)
+    name = table.text("name", required=True)
+    if name is not None and not _NAME.fullmatch(name):
+        table.wrong("name", name, "lower-case letters, digits and _, beginning with a letter, at most 60")
+        name = None
+    line = table.mistakes.document.line(table.path)
+    if name is not None and first_lines.setdefault(name, line) != line:
+        table.mistake(("name",), f"a second action of this name; the first is in line {first_lines[name]}")
+    level = table.choice("level", ("macro", "micro"), required=True) or "micro"
+    summary = table.text("summary", required=True) or ""
+    edits = tuple(_read_edit(edit) for edit in table.tables("edits", required=True, form="an array of { do = ... }"))
+    if table.value.get("edits") == []:
+        table.wrong("edits", [], "at least one edit: { do = ... }")
+    by_target = _read_parameters(table, edits)
+    targets = table.texts("targets", allowed=TARGETS) or (tuple(by_target) or TARGETS)
+    hints = table.texts("hints")
+    enabled = table.flag("enabled", True)
+    table.close(_ELSEWHERE)
+    if name is None:
+        return None
+    refused = "" if target in targets else f"it is made for {', '.join(targets)}, not for {target}"
+    parameters = by_target.get(target, ())
+    return Action(name, "macro" if level == "macro" else "micro", summary, edits, parameters, hints, enabled, refused)
+
+
+# --- edits --------------------------------------------------------------------------------------------
+
+
+def _read_edit(table: Table) -> EditCall:
+    known = (*registry.names("ir/edits"), REVERT)
+    do = table.choice("do", known, required=True) or ""
+    arguments = []
+    for key in table.value:
+        if key == "do":
+            continue
+        value = table.raw(key)
+        if not isinstance(value, int | bool | str):
+            table.wrong(key, value, "a whole number, true, false, a text, or $PARAMETER")
+        else:
+            arguments.append((key, value))
+    return EditCall(do, tuple(arguments))
+
+
+# --- parameters ---------------------------------------------------------------------------------------
+
+
+def _read_parameters(action: Table, edits: tuple[EditCall, ...]) -> dict[str, tuple[Parameter, ...]]:
+    """Read the parameters of every target and hold them against what the edits use."""
+    used = {
+        value[1:]: (edit, key)
+        for edit in edits
+        for key, value in edit.arguments
+        if isinstance(value, str) and value.startswith("$")
+    }
+    table = action.table("parameters")
+    found: dict[str, tuple[Parameter, ...]] = {}
+    for target in TARGETS:
+        inner = table.table(target) if table is not None else None
+        if inner is not None:
+            found[target] = _of_target(inner, used)
+    if table is not None:
+        table.close(dict.fromkeys(_OF_ACTIONS, "[[action]]") | _ELSEWHERE)
+    if used and not found and table is None:
+        names = ", ".join(f"${name}" for name in used)
+        action.mistake(
+            ("edits",), f"uses {names}, but there are no parameters; write parameters.{TARGETS[0]} = {{ ... }}"
+        )
+    return found
+
+
+def _of_target(table: Table, used: Mapping[str, object]) -> tuple[Parameter, ...]:
+    parameters = []
+    for name, value in table.value.items():
+        table.has(name)
+        if name not in used:
+            edits = ", ".join(f"${key}" for key in used) or "no parameter"
+            table.mistake(
+                (name,), f"no edit uses ${name}; the edits use {edits}{did_you_mean(name, (*used, 'values'))}"
+            )
+        parameter = _read_parameter(table, name, value)
+        if parameter is not None:
+            parameters.append(parameter)
+    for name in used:
+        if name not in table.value:
+            table.mistake((), f"the edits use ${name}, which has no values here{did_you_mean(name, table.value)}")
+    combinations = 1
+    for parameter in parameters:
+        combinations *= len(parameter.values)
+    if combinations > _MOST_MOVES:
+        table.mistake((), f"{combinations} combinations of values; at most {_MOST_MOVES}")
+    return tuple(parameters)
+
+
+def _read_parameter(table: Table, name: str, value: Any) -> Parameter | None:
+    """Read ``m = [2, 4]`` or ``m = { values = [2, 4], about = "rows" }``."""
+    if isinstance(value, dict):
+        inner = table.inner((name,), value)
+        values = _read_values(inner, "values", inner.raw("values", required=True))
+        about = inner.text("about") or ""
+        inner.close(dict.fromkeys(_OF_ACTIONS, "[[action]]"))
+        return Parameter(name, values, about) if values else None
+    values = _read_values(table, name, value)
+    return Parameter(name, values) if values else None
+
+
+def _read_values(table: Table, key: str, value: Any) -> tuple[KnobValue, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not value:
+        table.wrong(key, value, "an array of values, at least one: [2, 4]")
+        return ()
+    if len(value) > _MOST_VALUES:
+        table.mistake((key,), f"{len(value)} values; at most {_MOST_VALUES}")
+        return ()
+    good: list[KnobValue] = []
+    for index, item in enumerate(value):
+        if not isinstance(item, int | bool | str) or (isinstance(item, int) and abs(item) >= 2**31):
+            table.wrong(key, item, "whole numbers, true, false or texts", (), index)
+        elif type(item) is not type(value[0]):
+            table.mistake((key, index), f"found {shown(item)} among values of another type; all of one type")
+        elif item in good:
+            table.mistake((key, index), f"{shown(item)} stands twice")
+        else:
+            good.append(item)
+    return tuple(good)
+
+
+# --- a user's own kernel file -------------------------------------------------------------------------
+
+
+def _knob_actions(problem: Problem) -> tuple[Action, ...]:
+    """One micro action a knob of the template: what a kernel.toml with knobs offers without any actions.toml."""
+    knobs = problem.template.knobs if problem.template is not None else ()
+    return tuple(
+        Action(
+            f"set_{knob.name}", "micro", f"Set {knob.name} of the kernel file",
+            (EditCall("set_knob", (("knob", knob.name), ("value", "$value"))),),
+            (Parameter("value", knob.values),),
+        )
+        for knob in knobs
+    )  # fmt: skip
+
+
+def _without_meaning(action: Action) -> Action:
+    if action.reverts or action.refused:
+        return action
+    return msgspec.structs.replace(action, refused="the kernel is a file of its own: only its knobs can change")
