@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
 
-from cake_tui import registry
+from cake_tui import ir, registry
 from cake_tui.errors import did_you_mean
 from cake_tui.menu.action import REVERT, Action, EditCall, Parameter
 from cake_tui.menu.space import Menu
@@ -67,7 +67,9 @@ def read_actions(document: Document, target: str) -> tuple[Action, ...]:
 def _read_action(plain: Table, first_lines: dict[str, int], target: str) -> Action | None:
     """Read one [[action]]; None where its name is no name."""
     name = plain.value.get("name")
-    about = f'action "{name}"' if isinstance(name, str) and _NAME.fullmatch(name) else f"action {plain.path[-1] + 1}"
+    about = (
+        f'action "{name}"' if isinstance(name, str) and _NAME.fullmatch(name) else f"action {int(plain.path[-1]) + 1}"
+    )
     table = plain.inner((), plain.value, about)
     name = table.text("name", required=True)
     if name is not None and not _NAME.fullmatch(name):
@@ -97,18 +99,31 @@ def _read_action(plain: Table, first_lines: dict[str, int], target: str) -> Acti
 
 
 def _read_edit(table: Table) -> EditCall:
-    known = (*registry.names("ir/edits"), REVERT)
-    do = table.choice("do", known, required=True) or ""
-    arguments = []
+    do = table.choice("do", (*ir.edit_names(), REVERT), required=True)
+    arguments: list[tuple[str, KnobValue]] = []
     for key in table.value:
         if key == "do":
             continue
         value = table.raw(key)
-        if not isinstance(value, int | bool | str):
-            table.wrong(key, value, "a whole number, true, false, a text, or $PARAMETER")
-        else:
+        if isinstance(value, int | bool | str):
             arguments.append((key, value))
-    return EditCall(do, tuple(arguments))
+        else:
+            table.wrong(key, value, "a whole number, true, false, a text, or $PARAMETER")
+    if do is not None:
+        _check_arguments(table, do, [key for key, _ in arguments])
+    return EditCall(do or "", tuple(arguments))
+
+
+def _check_arguments(table: Table, do: str, given: Sequence[str]) -> None:
+    """Hold an edit's arguments against its own list."""
+    edit = ir.edits.load(do) if do != REVERT else ir.edits.Edit(lambda schedule, arguments, ground: schedule)
+    takes = f"{do} takes {', '.join(edit.parameters) or 'nothing'}"
+    for key in given:
+        if key not in edit.parameters and not edit.open:
+            table.mistake((key,), f"no argument of this edit; {takes}{did_you_mean(key, edit.parameters)}")
+    for key in edit.parameters:
+        if key not in given:
+            table.mistake((), f'the argument "{key}" is missing; {takes}')
 
 
 # --- parameters ---------------------------------------------------------------------------------------

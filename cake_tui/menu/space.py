@@ -9,13 +9,11 @@ from functools import cached_property
 import msgspec
 
 from cake_tui import ir
-from cake_tui.errors import Ended
+from cake_tui.ir.refusal import refuse
 from cake_tui.menu.action import Action, allows, nearest_value, spelled
 from cake_tui.menu.words import parse, parse_moves
 from cake_tui.model.device import Device, Target
-from cake_tui.model.diagnostic import Diagnostic
 from cake_tui.model.move import Level, Move
-from cake_tui.model.outcome import Rejected
 from cake_tui.model.problem import Problem
 from cake_tui.model.schedule import Knob, Schedule
 
@@ -99,26 +97,25 @@ class Menu:
         """Return the move's action where the menu allows it with these arguments; raises Ended(Rejected)."""
         action = self.action(move.action)
         if action is None:
-            raise _refusal(move.action, "no such action", f"one of {', '.join(a.name for a in self.actions)}")
+            raise refuse("menu", move.action, "no such action", f"one of {', '.join(a.name for a in self.actions)}")
         if action.reverts:
-            raise _refusal(action.name, "it rewrites no schedule", "a move of its own, taken by the loop")
+            raise refuse("menu", action.name, "it rewrites no schedule", "a move of its own, taken by the loop")
         if action.refused:
-            raise _refusal(action.name, f"no meaning on {self.target}: {action.refused}", "another action")
+            raise refuse("menu", action.name, f"no meaning on {self.target}: {action.refused}", "another action")
         if not action.enabled:
-            raise _refusal(action.name, "it is disabled", "an enabled action")
+            raise refuse("menu", action.name, "it is disabled", "an enabled action")
         given = [name for name, _ in move.arguments]
         if given != [parameter.name for parameter in action.parameters]:
-            raise _refusal(action.name, f"arguments ({', '.join(given)})", action.signature)
+            raise refuse("menu", action.name, f"arguments ({', '.join(given)})", action.signature)
         for parameter, (_, value) in zip(action.parameters, move.arguments):
             if not allows(parameter, value):
                 allowed = ", ".join(map(spelled, parameter.values))
                 near = nearest_value(value, parameter.values)
-                raise _refusal(
-                    parameter.name, f"{action.name} with {spelled(value)}", f"one of {allowed}", spelled(near)
+                raise refuse(
+                    "menu",
+                    parameter.name,
+                    f"{action.name} with {spelled(value)}",
+                    f"one of {allowed}",
+                    nearest=spelled(near),
                 )
         return action
-
-
-def _refusal(field: str, found: str, needed: str, nearest: str | None = None) -> Ended:
-    diagnostic = Diagnostic("menu", field, found, needed, nearest=nearest)
-    return Ended(Rejected(step="apply", reason=diagnostic.text, diagnostics=(diagnostic,)))
