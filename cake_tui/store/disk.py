@@ -1,0 +1,122 @@
+"""The bound of a session's folder: the oldest candidates' bulky files go first, the record and the best never."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+_BLOCK = 4096
+_FULL, _ROOMY = 0.9, 0.75
+# What a candidate keeps for as long as it can: small, and enough to build it again.
+_KEPT_STEMS = ("schedule", "kernel", "feedback")
+
+
+class DiskBound:
+    """Counts what a session's folder holds and prunes it below `limit_bytes`.
+
+    `protected` names the candidates whose folders stay whole (the best and its ancestors). Binaries are a
+    cache: they go oldest first, and a rebuilt one comes back.
+    """
+
+    def __init__(self, folder: Path, limit_bytes: int, protected: Callable[[], frozenset[int]]) -> None:
+        self.folder = folder
+        self.limit_bytes = limit_bytes
+        self.protected = protected
+        self.pruned_bytes = 0
+        self._used = disk_bytes(folder / "candidates") + disk_bytes(folder / "binaries")
+        self._lean: set[int] = set()  # candidates without bulky files
+
+    @property
+    def used_bytes(self) -> int:
+        """What the folder holds by this count, in whole blocks."""
+        top = sum(_blocks(entry.stat(follow_symlinks=False).st_size) for entry in _files(self.folder))
+        return self._used + top
+
+    def wrote(self, size_bytes: int) -> None:
+        """Count a file that was written; prune where the folder nears its limit."""
+        self._used += _blocks(size_bytes)
+        if self._used > _FULL * self.limit_bytes or self.used_bytes > _FULL * self.limit_bytes:
+            self.prune()
+
+    def prune(self) -> int:
+        """Remove until the folder is well below the limit, or nothing is left that may go; return bytes freed."""
+        # Binaries come and go without telling: count again before anything is removed.
+        self._used = disk_bytes(self.folder / "candidates") + disk_bytes(self.folder / "binaries")
+        before = self._used
+        self._prune_binaries()
+        protected = self.protected()
+        numbers = [number for number in _numbers(self.folder / "candidates") if number not in protected]
+        newest = numbers[-8:]
+        for number in numbers:
+            if not self._too_full():
+                break
+            if number not in self._lean and number not in newest:
+                self._used -= _remove_bulky(self.folder / "candidates" / str(number))
+                self._lean.add(number)
+        for number in numbers:
+            if not self._too_full():
+                break
+            if number not in newest:
+                self._used -= disk_bytes(self.folder / "candidates" / str(number))
+                shutil.rmtree(self.folder / "candidates" / str(number), ignore_errors=True)
+        self.pruned_bytes += before - self._used
+        return before - self._used
+
+    def _too_full(self) -> bool:
+        return self.used_bytes > _ROOMY * self.limit_bytes
+
+    def _prune_binaries(self) -> None:
+        """Keep binaries below a quarter of the limit, newest first; the evaluators read the newest."""
+        entries = []
+        for entry in _files(self.folder / "binaries"):
+            status = entry.stat(follow_symlinks=False)
+            entries.append((status.st_mtime, _blocks(status.st_size), entry.path))
+        kept = 0
+        for index, (_, size, path) in enumerate(sorted(entries, reverse=True)):
+            kept += size
+            if index >= 64 and kept > self.limit_bytes / 4:
+                Path(path).unlink(missing_ok=True)
+                self._used -= size
+
+
+def disk_bytes(folder: Path) -> int:
+    """Bytes that a folder's files take, each rounded up to whole blocks, one block a folder."""
+    total = 0
+    for where, _, names in os.walk(folder):
+        total += _BLOCK
+        for name in names:
+            try:
+                total += _blocks(Path(where, name).lstat().st_size)
+            except OSError:
+                continue
+    return total
+
+
+def _blocks(size: int) -> int:
+    return -(-size // _BLOCK) * _BLOCK
+
+
+def _files(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry for entry in entries if entry.is_file(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def _numbers(candidates: Path) -> list[int]:
+    try:
+        return sorted(int(path.name) for path in candidates.iterdir() if path.name.isdigit())
+    except OSError:
+        return []
+
+
+def _remove_bulky(folder: Path) -> int:
+    freed = 0
+    for entry in _files(folder):
+        if entry.name.split(".")[0] not in _KEPT_STEMS:
+            freed += _blocks(entry.stat(follow_symlinks=False).st_size)
+            Path(entry.path).unlink(missing_ok=True)
+    return freed

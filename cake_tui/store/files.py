@@ -1,0 +1,71 @@
+"""Files of a session: private, written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def open_private(path: Path, flags: int) -> int:
+    """Open a file for its owner alone (0600), never through a link, not inherited by children."""
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def make_private_folder(path: Path) -> None:
+    """Make a folder for its owner alone (0700); parents get the usual mode."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=0o700)
+
+
+def sync_folder(path: Path) -> None:
+    """Make names in a folder survive a power loss; file systems that cannot are left alone."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def write_whole(path: Path, content: bytes, *, sync: bool = True) -> None:
+    """Replace a file in one step: readers see the old content or the new; a failure leaves the old.
+
+    Raises OSError; the temporary file is gone by then.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+    descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    try:
+        try:
+            left = memoryview(content)
+            while left:
+                left = left[os.write(descriptor, left) :]
+            if sync:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if sync:
+        sync_folder(path.parent)
+
+
+def free_bytes(folder: Path) -> int:
+    """Bytes that we may still write on the folder's file system."""
+    return shutil.disk_usage(folder).free
+
+
+def head_and_tail(text: str, limit: int) -> str:
+    """Return `text`, or where it is longer than `limit` characters its head and tail with the true size between."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    size = len(text.encode("utf-8", "replace"))
+    return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out; {size} bytes in all ...]\n{text[-half:]}"

@@ -1,0 +1,210 @@
+"""The journal: events appended one line each, synced before anybody acts on them; a torn end is set aside."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cake_tui.model.event import VERSION, AnyEvent, Event
+from cake_tui.store.clock import Clocks, utc_text
+from cake_tui.store.files import NO_SPACE, open_private, sync_folder
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(AnyEvent)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_LARGEST = 1.7976931348623157e308
+
+OnFull = Callable[[Path, int, OSError], None]
+"""Called when a write of so many bytes found no space; returns when it may be tried again."""
+
+
+class Torn(msgspec.Struct, frozen=True):
+    """A half-written last line that was set aside."""
+
+    path: Path
+    line: int
+    size_bytes: int
+    kept_in: Path
+
+    @property
+    def text(self) -> str:
+        """One line: record file, line, bytes, where they are now."""
+        return (
+            f"{self.path}: line {self.line} was half written: {self.size_bytes} bytes set aside in {self.kept_in.name}"
+        )
+
+
+class Journal:
+    """The one writer of a session's journal; hold the session's lock before making one."""
+
+    def __init__(self, path: Path, clocks: Clocks, seq: int = 0, on_full: OnFull | None = None) -> None:
+        self.path = path
+        self.seq = seq
+        self._clocks = clocks
+        self._boot = clocks.boot()
+        self._on_full = on_full
+        self._file = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self.size_bytes = os.fstat(self._file).st_size
+
+    def append(self, *events: Event) -> tuple[Event, ...]:
+        """Stamp the events, append them, sync, and return them as they stand in the file.
+
+        All of them are in the file, or none: a write that fails half-way is taken back. Without space it
+        waits in `on_full` and tries again; any other OSError travels on.
+        """
+        stamped = tuple(self._stamp(index, event) for index, event in enumerate(events, 1))
+        lines = b"".join(encode(event) + b"\n" for event in stamped)
+        while True:
+            try:
+                self._write(lines)
+                break
+            except OSError as error:
+                self._take_back()
+                if error.errno not in NO_SPACE or self._on_full is None:
+                    raise
+                self._on_full(self.path, len(lines), error)
+        self.seq += len(stamped)
+        self.size_bytes += len(lines)
+        return stamped
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+    def _stamp(self, index: int, event: Event) -> Event:
+        return msgspec.structs.replace(
+            event,
+            v=VERSION,
+            seq=self.seq + index,
+            t=utc_text(self._clocks.wall()),
+            mono=round(self._clocks.mono(), 6),
+            boot=self._boot,
+        )
+
+    def _write(self, lines: bytes) -> None:
+        left = memoryview(lines)
+        while left:
+            left = left[os.write(self._file, left) :]
+        os.fsync(self._file)
+
+    def _take_back(self) -> None:
+        os.ftruncate(self._file, self.size_bytes)
+
+
+def encode(event: Event) -> bytes:
+    """Return one line, without its end, that reads back as the same event; raises ValueError where none does.
+
+    Lone surrogates (names that are no UTF-8) become U+FFFD, infinities the largest number, and a NaN is
+    null, which only a field that may be unknown can read back.
+    """
+    try:
+        line = _ENCODER.encode(event)
+        _DECODER.decode(line)
+        return line
+    except (msgspec.MsgspecError, UnicodeEncodeError):
+        line = _ENCODER.encode(_cleaned(msgspec.to_builtins(event)))
+    try:
+        _DECODER.decode(line)
+    except msgspec.MsgspecError as error:
+        raise ValueError(f"event {type(event).__name__} cannot be read back: {error}") from None
+    return line
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return _SURROGATE.sub("�", value)
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return _LARGEST if value > 0 else -_LARGEST
+    if isinstance(value, dict):
+        return {_cleaned(key): _cleaned(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cleaned(inner) for inner in value]
+    return value
+
+
+def set_torn_end_aside(path: Path) -> Torn | None:
+    """Mend a journal whose last line has no end; return what was set aside, None where nothing was torn.
+
+    A last line that is a whole event gets its line end. Anything else moves to a side file beside the
+    journal, which is synced before the journal is cut, so that a second death loses nothing.
+    """
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        return None
+    with path.open("rb") as file:
+        start = _start_of_last_line(path)
+        if start == size:
+            return None
+        file.seek(start)
+        stub = file.read()
+        file.seek(0)
+        line = 1 + _line_ends(file, start)
+    if _is_whole(stub):
+        descriptor = open_private(path, os.O_WRONLY | os.O_APPEND)
+        try:
+            os.write(descriptor, b"\n")
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        return None
+    kept_in = path.with_name(f"{path.name}.torn-{line}")
+    _keep(kept_in, stub)
+    descriptor = open_private(path, os.O_WRONLY)
+    try:
+        os.ftruncate(descriptor, start)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    return Torn(path, line, len(stub), kept_in)
+
+
+def _keep(path: Path, stub: bytes) -> None:
+    # An earlier stub of the same line may be there: keep both.
+    descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    try:
+        os.write(descriptor, stub + b"\n")
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    sync_folder(path.parent)
+
+
+def _is_whole(stub: bytes) -> bool:
+    """Tell whether a line without an end is a whole event, of whatever kind and version."""
+    try:
+        value = json.loads(stub)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and "kind" in value and "seq" in value
+
+
+def _start_of_last_line(path: Path) -> int:
+    """Offset right behind the last line end."""
+    with path.open("rb") as file:
+        position = file.seek(0, os.SEEK_END)
+        while position > 0:
+            step = min(1 << 16, position)
+            position -= step
+            file.seek(position)
+            found = file.read(step).rfind(b"\n")
+            if found >= 0:
+                return position + found + 1
+    return 0
+
+
+def _line_ends(file: Any, until: int) -> int:
+    count = 0
+    while until > 0:
+        block = file.read(min(1 << 20, until))
+        if not block:
+            break
+        count += block.count(b"\n")
+        until -= len(block)
+    return count

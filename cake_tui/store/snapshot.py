@@ -1,0 +1,136 @@
+"""The snapshot: the fold and how far it read, so that nobody folds a long journal from its start."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+import msgspec
+
+from cake_tui.model.history import History
+from cake_tui.store.files import write_whole
+from cake_tui.store.reading import JournalReader
+from cake_tui.store.summary import Summary, summarise
+
+NAME = "snapshot.json"
+VERSION = 1
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """`offset` bytes and `lines` lines of the journal are folded into `history`; `head` tells the journal by its start."""
+
+    v: int
+    seq: int
+    offset: int
+    lines: int
+    head: int
+    summary: Summary
+    history: History
+
+
+class Head(msgspec.Struct, frozen=True):
+    """A snapshot without the fold: what ``status`` reads."""
+
+    v: int
+    seq: int
+    offset: int
+    lines: int
+    head: int
+    summary: Summary
+
+
+class Fold(msgspec.Struct):
+    """A history as of now, where its reader stands, and what a person should hear about how it was made."""
+
+    history: History
+    reader: JournalReader
+    notices: tuple[str, ...] = ()
+
+
+_DECODER = msgspec.json.Decoder(Snapshot)
+_HEAD_DECODER = msgspec.json.Decoder(Head)
+_ENCODER = msgspec.json.Encoder()
+_UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
+
+
+def write(folder: Path, history: History, offset: int, lines: int) -> int:
+    """Replace the snapshot by one of `history`; returns its size in bytes. Raises OSError, the old one stays."""
+    snapshot = Snapshot(
+        VERSION, history.seq, offset, lines, _head_of(folder / "journal.jsonl"), summarise(history), history
+    )
+    content = _ENCODER.encode(snapshot)
+    write_whole(folder / NAME, content)
+    return len(content)
+
+
+def read_head(folder: Path) -> Head | None:
+    """Return the head of the snapshot, quickly; None where it is missing, torn, or of another journal."""
+    try:
+        head = _HEAD_DECODER.decode((folder / NAME).read_bytes())
+    except (OSError, *_UNREADABLE):
+        return None
+    return head if _fits(folder, head) else None
+
+
+def fold(folder: Path) -> Fold:
+    """Return the session's history as of now: the snapshot, and the journal's tail behind it.
+
+    A snapshot that is missing, torn, empty or of another journal is passed over, with one notice where
+    there should have been one, and the journal is folded from its start.
+    """
+    journal = folder / "journal.jsonl"
+    notices: tuple[str, ...] = ()
+    snapshot, why = _read(folder)
+    if snapshot is not None:
+        history = snapshot.history
+        reader = JournalReader(journal, snapshot.offset, snapshot.lines)
+    else:
+        history, reader = History(), JournalReader(journal)
+        if why:
+            notices = (f"{folder / NAME}: {why}: the state is rebuilt from {journal.name}",)
+    fold_new(history, reader)
+    return Fold(history, reader, notices)
+
+
+def fold_new(history: History, reader: JournalReader) -> None:
+    """Fold what the reader finds; events that the history has already are passed over."""
+    for event in reader.read():
+        if event.seq > history.seq:
+            history.apply(event)
+
+
+def _read(folder: Path) -> tuple[Snapshot | None, str]:
+    try:
+        content = (folder / NAME).read_bytes()
+    except FileNotFoundError:
+        return None, ""
+    except OSError as error:
+        return None, f"cannot be read ({error.strerror})"
+    if not content:
+        return None, "is empty"
+    try:
+        snapshot = _DECODER.decode(content)
+    except _UNREADABLE:
+        return None, "is damaged"
+    if not _fits(folder, snapshot):
+        return None, "does not belong to the journal as it is"
+    return snapshot, ""
+
+
+def _fits(folder: Path, snapshot: Snapshot | Head) -> bool:
+    """Tell whether the journal still begins as it did and ends a line where the snapshot stopped reading."""
+    journal = folder / "journal.jsonl"
+    try:
+        if snapshot.v != VERSION or snapshot.offset < 1 or _head_of(journal) != snapshot.head:
+            return False
+        with journal.open("rb") as file:
+            file.seek(snapshot.offset - 1)
+            return file.read(1) == b"\n"
+    except OSError:
+        return False
+
+
+def _head_of(journal: Path) -> int:
+    """Checksum of the journal's first line, which never changes."""
+    with journal.open("rb") as file:
+        return zlib.crc32(file.readline(1 << 20))
