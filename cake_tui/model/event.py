@@ -318,7 +318,8 @@ class PlayedOff(Event, frozen=True, tag=True):
     candidate: int
     against: int
     seconds: float
-    result: GateResult
+    result: GateResult | None = None
+    ended: Outcome | None = None  # it did not live to be gated again
 
 
 class ProposalDropped(Event, frozen=True, tag=True):

@@ -338,10 +338,6 @@ def _keep_profile(h: History, number: int, profile: Profile) -> None:
         h.profiles.pop(next(iter(h.profiles)))
 
 
-def _profiled(h: History, e: ev.ProfileEnded) -> None:
-    _keep_profile(h, e.candidate, e.profile)
-
-
 def _noise(h: History, e: ev.NoiseCalibrated) -> None:
     h.pair_noise, h.noise_of = e.pair_noise, e.against
 
@@ -359,9 +355,13 @@ def _play_off(h: History, e: ev.PlayOffBegan) -> None:
     h.playing_off = e.candidates
 
 
+def _dropped(h: History, e: ev.ProposalDropped) -> None:
+    h.queue.pop(e.proposal.request or "", None)
+
+
 def _played_off(h: History, e: ev.PlayedOff) -> None:
     h.playing_off = tuple(number for number in h.playing_off if number != e.candidate)
-    if e.result.decision == "accept":
+    if e.result is not None and e.result.decision == "accept":
         row = h.rows[e.candidate]
         row.standing = (h.rows[e.against].standing or 0.0) + e.result.gain
         row.time_us, row.gain, row.against, row.verdict = e.result.candidate_us, e.result.gain, e.against, "accepted"
@@ -390,10 +390,11 @@ _HANDLERS: dict[type[ev.Event], Any] = {
     ev.GateEnded: _gated,
     ev.StepLost: _lost,
     ev.CandidateEnded: _ended,
-    ev.ProfileEnded: _profiled,
+    ev.ProfileEnded: lambda h, e: _keep_profile(h, e.candidate, e.profile),
     ev.NoiseCalibrated: _noise,
     ev.IncumbentTimed: _incumbent_timed,
     ev.PeerTimed: _peer,
     ev.PlayOffBegan: _play_off,
     ev.PlayedOff: _played_off,
+    ev.ProposalDropped: _dropped,
 }

@@ -115,9 +115,10 @@ class Checked(msgspec.Struct, frozen=True, tag=True):
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
-    """The check or the launch refused it: data about the candidate."""
+    """The check or the launch refused it: data about the candidate, or (while timing) about the holder."""
 
     outcome: WrongAnswer | LaunchFailed
+    arm: Literal["candidate", "holder"] = "candidate"
 
 
 class Timed(msgspec.Struct, frozen=True, tag=True):

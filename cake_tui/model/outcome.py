@@ -84,9 +84,9 @@ class WrongAnswer(_Ending, frozen=True, tag=True):
 
 
 class Measured(_Ending, frozen=True, tag=True):
-    """It ran, was right and has a time."""
+    """It ran, was right and has a time; candidate 0 alone has no verdict."""
 
-    verdict: Verdict = "slower"
+    verdict: Verdict | None = None
     avg_us: float = 0.0
 
 

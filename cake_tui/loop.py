@@ -1,0 +1,269 @@
+"""THE STORY: a session from start to play-off, one round top to bottom, as a generator of events.
+
+The engine journals each event, folds it into the one shared history and only then asks for the next, so that
+the loop reads everything it needs, requests included, from the history. A candidate's failure is data: steps
+raise `Ended` and the loop journals the outcome. A rewrite returns a new schedule, so rolling back is only a
+pointer that does not move.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Generator, Sequence
+
+from cake_tui.errors import ENVIRONMENT, Ended, UserError
+from cake_tui.model import event as ev
+from cake_tui.model.measure import GateResult
+from cake_tui.model.move import Proposal
+from cake_tui.model.outcome import Crashed, Measured, Outcome, Verdict
+from cake_tui.model.row import Row
+from cake_tui.steps import budget, check, compare, decide, explain, gate, measure, propose
+from cake_tui.steps.build import Binaries, build
+from cake_tui.steps.context import Attempt, Context
+
+PEER_EVERY = 5  # rounds between two timings of the peers while the best does not change
+QUICK_US = 20_000.0  # pair noise is measured on incumbents faster than this
+SELF_TEST_S = 300.0
+VERDICTS: dict[str, Verdict] = {"accept": "accepted", "reject": "slower", "undecided": "undecided", "noisy": "noisy"}
+
+Events = Generator[ev.Event, None, None]
+
+
+def run(ctx: Context) -> Generator[ev.Event, None, str]:
+    """Run the session until its budget is spent; return why it is done. Goes on from what the history holds."""
+    yield from _start(ctx)
+    while (why := budget.spent(ctx.history, ctx.settings, ctx.goal, ctx.work_flops)) is None:
+        changed = ctx.menu.poll()
+        if changed is not None:
+            yield changed
+        yield from _round(ctx)
+    yield from _play_off(ctx)
+    yield from compare.peers(ctx, pairs=8)
+    return why
+
+
+# -- the start -----------------------------------------------------------------------------------------
+
+
+def _start(ctx: Context) -> Events:
+    """Self-test of the check, what an earlier engine left in flight, candidate 0 where there is none."""
+    history = ctx.history
+    if not history.self_tested:
+        tested = check.self_test(history.problem, ctx.executor, SELF_TEST_S, ctx.wait)
+        yield ev.SelfTestEnded(cases=tested.cases)
+    left = list(history.in_flight())[::-1]
+    if left:
+        yield _lost_step(left)
+        yield from _evaluate(ctx, [_again(ctx, row) for row in left])
+        if history.round_open:
+            yield from _end_round(ctx, history.round, len(history.wins))
+    if history.incumbent is None:
+        yield from _baseline(ctx)
+    ctx.learn()
+
+
+def _baseline(ctx: Context) -> Events:
+    """Candidate 0, the kernel's first schedule; raises UserError where it cannot be measured."""
+    history = ctx.history
+    if history.rows:
+        raise UserError(f"candidate 0 has no time: {history.rows[0].reason}: see candidates/0/", ENVIRONMENT)
+    proposal = Proposal(0, (), "the kernel's first schedule", "start", "start")
+    try:
+        paper = propose.on_paper(ctx, proposal, ctx.start or ctx.menu.current(history).first, None)
+    except Ended as ended:
+        raise UserError(f"candidate 0 was refused: {ended.outcome.reason}") from ended
+    attempt = Attempt(0, paper)
+    yield propose.planned(ctx, attempt)
+    yield from _evaluate(ctx, [attempt])
+    if history.incumbent is None:
+        raise UserError(f"candidate 0 has no time: {history.rows[0].reason}: see candidates/0/", ENVIRONMENT)
+
+
+def _lost_step(rows: Sequence[Row]) -> ev.StepLost:
+    """After a crash, one step was in flight: of the candidate that was least far, in the order of the steps."""
+    order = ("planned", "build", "check", "measure", "gate")
+    first = min(rows, key=lambda row: (order.index(row.step), row.number))
+    return ev.StepLost(candidate=first.number, step=first.step)
+
+
+def _again(ctx: Context, row: Row) -> Attempt:
+    """Rebuild an attempt of an earlier engine from its row; what was built comes from the cache."""
+    if row.schedule is None:
+        raise ValueError(f"candidate {row.number} was planned without a schedule")
+    return Attempt(row.number, propose.on_paper(ctx, row.proposal, row.schedule, row.level))
+
+
+# -- one round -----------------------------------------------------------------------------------------
+
+
+def _round(ctx: Context) -> Events:
+    """Propose, plan, build, check, measure, gate, explain, decide."""
+    history = ctx.history
+    number = history.round + 1
+    for queued in [one for one in history.queue.values() if one.moves[:1] and one.moves[0].action == propose.REVERT]:
+        yield propose.revert(ctx, queued.who, queued.reason, queued.id)
+    yield ev.RoundBegan(round=number, size=ctx.settings.proposing.round, incumbent=history.incumbent)
+    wins = len(history.wins)
+    attempts, reverts = yield from propose.propose(ctx, number)
+    yield from _evaluate(ctx, attempts)
+    yield from _end_round(ctx, number, wins)
+    for proposal in reverts:
+        yield propose.revert(ctx, proposal.who, proposal.reason, None)
+
+
+def _end_round(ctx: Context, number: int, wins: int) -> Events:
+    """Sum the round up, say so when the run is stuck, and look at the peers where it is their turn."""
+    history = ctx.history
+    rows = [row for row in history.rows[-4 * 64 :] if row.round == number]
+    summary = explain.summary(history, rows, ctx.pair_noise)
+    yield ev.RoundEnded(round=number, accepted=len(history.wins) - wins, summary=summary)
+    if history.rounds_without_win >= ctx.settings.proposing.patience and not history.stalled:
+        yield ev.Stalled(rounds=history.rounds_without_win)
+    timed_against = {peer.against for peer in history.peers.values()}
+    if number == 1 or number % PEER_EVERY == 0 or (ctx.goal and timed_against != {history.incumbent}):
+        yield from compare.peers(ctx, pairs=2)
+
+
+def _evaluate(ctx: Context, attempts: list[Attempt]) -> Events:
+    """Steps 7 to 13 for the candidates of a round; each goes on from the last step that its row has on record."""
+    history = ctx.history
+    alive = yield from _build(ctx, attempts)
+    # A round shares a seed drawn after its builds, so that nothing in a source can have known the inputs.
+    seed = random.Random(f"{history.problem.seed}/{history.round}/{history.seq}").getrandbits(31)
+    contenders: list[Attempt] = []
+    for attempt in alive:
+        if (yield from _check_and_measure(ctx, attempt, seed)):
+            contenders.append(attempt)
+    contenders.sort(key=lambda attempt: (-(history.rows[attempt.number].standing or 0.0), attempt.number))
+    top = ctx.settings.gating.gate_top
+    for attempt in contenders[:top]:
+        yield from _gate(ctx, attempt)
+    for attempt in contenders[top:]:
+        avg_us = history.rows[attempt.number].time_us or 0.0
+        yield decide.finish(ctx, attempt, Measured(step="measure", verdict="coarse_only", avg_us=avg_us))
+
+
+def _build(ctx: Context, attempts: list[Attempt]) -> Generator[ev.Event, None, list[Attempt]]:
+    """Build the round in parallel; the built ones come back in the order of their numbers."""
+    compile_s = ctx.settings.building.compile_s
+    for index, result in build([attempt.plan for attempt in attempts], ctx.executor, compile_s, ctx.wait):
+        attempt = attempts[index]
+        if not isinstance(result, Binaries):
+            yield decide.finish(ctx, attempt, result)
+            continue
+        attempt.binaries = result
+        ctx.folder.write(attempt.number, "build.log", result.full_reply.log)
+        if ctx.history.rows[attempt.number].step == "planned":
+            yield ev.BuildEnded(
+                candidate=attempt.number, seconds=result.seconds, full_sha256=result.full.binary_sha256,
+                smoke_sha256=result.smoke.binary_sha256, facts=result.full_reply.facts, cached=result.cached,
+            )  # fmt: skip
+    return [attempt for attempt in attempts if attempt.binaries is not None]
+
+
+def _check_and_measure(ctx: Context, attempt: Attempt, seed: int) -> Generator[ev.Event, None, bool]:
+    """Check, then look 0; return whether it is still a contender."""
+    history, row = ctx.history, ctx.history.rows[attempt.number]
+    baseline = attempt.number == 0
+    try:
+        if max(row.lost.values(), default=0) > 1:
+            raise Ended(Crashed(step=row.step, reason=f"the step after {row.step} took the engine down twice"))
+        if row.step in ("planned", "build"):
+            began = time.monotonic()
+            limits = (ctx.run_limit_s, ctx.wait)
+            agreement = check.check(history.problem, attempt.built, seed, ctx.executor, *limits, baseline=baseline)
+            attempt.agreement = agreement
+            seconds = time.monotonic() - began
+            yield ev.CheckEnded(candidate=attempt.number, seconds=seconds, agreement=agreement)
+        coarse = yield from _coarse(ctx, attempt, baseline)
+        if baseline:
+            raise Ended(Measured(step="measure", avg_us=coarse.avg_us))
+        if gate.look0(coarse.series, ctx.pair_noise) == "reject":
+            reason = f"slower than candidate {coarse.against} in every pair"
+            raise Ended(Measured(step="measure", verdict="slower", avg_us=coarse.avg_us, reason=reason))
+    except Ended as ended:
+        yield decide.finish(ctx, attempt, ended.outcome)
+        if baseline and isinstance(ended.outcome, Measured):
+            yield from _crowned(ctx, attempt)
+        return False
+    return True
+
+
+def _coarse(ctx: Context, attempt: Attempt, baseline: bool) -> Generator[ev.Event, None, ev.Coarse]:
+    """Look 0: three interleaved pairs with the incumbent; taken again after a crash, for the machine may differ."""
+    history = ctx.history
+    began = time.monotonic()
+    against = None if baseline else ctx.holder
+    holder = attempt.built if against is None else compare.subject(ctx, against)
+    taken = measure.coarse(compare.taker(ctx, holder, attempt.built, attempt.number), baseline=baseline)
+    yield from ctx.drain()
+    attempt.coarse = ev.Coarse(
+        candidate=attempt.number, against=against, seconds=time.monotonic() - began, avg_us=taken.avg_us,
+        runs_us=taken.runs_us, gain=taken.gain, seed=history.problem.seed, series=taken.series,
+    )  # fmt: skip
+    yield attempt.coarse
+    return attempt.coarse
+
+
+# -- gate and decide -----------------------------------------------------------------------------------
+
+
+def _match(ctx: Context, number: int, candidate: Binaries, coarse: ev.Coarse | None) -> tuple[GateResult, float]:
+    """Gate a candidate against the incumbent as it now is; raises Ended with the candidate's ending."""
+    began = time.monotonic()
+    take = compare.taker(ctx, compare.subject(ctx, ctx.holder), candidate, number)
+    # Pairs with an incumbent that has gone since say nothing about this one.
+    fresh = coarse is not None and coarse.against == ctx.holder
+    series = coarse.series if coarse is not None and fresh else None
+    result = measure.answer(gate.gate(ctx.settings.gating, ctx.pair_noise, series), take)
+    return result, time.monotonic() - began
+
+
+def _gate(ctx: Context, attempt: Attempt) -> Events:
+    """One contender against the incumbent; a new incumbent is published and its noise measured."""
+    against = ctx.holder
+    outcome: Outcome
+    try:
+        result, seconds = _match(ctx, attempt.number, attempt.built, attempt.coarse)
+        yield from ctx.drain()
+        attempt.gate = result
+        yield ev.GateEnded(candidate=attempt.number, against=against, seconds=seconds, result=result)
+        avg_us = ctx.history.rows[attempt.number].time_us or result.candidate_us
+        outcome = Measured(step="gate", verdict=VERDICTS[result.decision], avg_us=avg_us, reason=result.reason)
+    except Ended as ended:
+        outcome = ended.outcome
+    yield decide.finish(ctx, attempt, outcome)
+    if isinstance(outcome, Measured) and outcome.verdict == "accepted":
+        yield from _crowned(ctx, attempt)
+
+
+def _crowned(ctx: Context, attempt: Attempt) -> Events:
+    """After a new incumbent: publish it, and measure the pair noise on it where it is quick enough."""
+    ctx.subjects[attempt.number] = attempt.built
+    decide.publish(ctx, attempt.number)
+    if (ctx.history.incumbent_us or QUICK_US) < QUICK_US:
+        take = compare.taker(ctx, attempt.built, attempt.built, attempt.number)
+        found = measure.answer(measure.ask_noise(), take)
+        yield from ctx.drain()
+        yield ev.NoiseCalibrated(pair_noise=found.pair_noise, pairs=found.pairs, against=attempt.number)
+
+
+def _play_off(ctx: Context) -> Events:
+    """Before DONE: the next four by standing, each against the holder as it then is, on fresh buffers and seeds."""
+    history = ctx.history
+    if history.incumbent in (None, 0):
+        return
+    if not history.playing_off:
+        yield ev.PlayOffBegan(candidates=tuple(row.number for row in compare.finalists(history)))
+    for number in history.playing_off:
+        against = ctx.holder
+        try:
+            result, seconds = _match(ctx, number, compare.subject(ctx, number), None)
+        except Ended as ended:
+            yield ev.PlayedOff(candidate=number, against=against, seconds=0.0, ended=ended.outcome)
+            continue
+        yield from ctx.drain()
+        yield ev.PlayedOff(candidate=number, against=against, seconds=seconds, result=result)
+        if history.incumbent == number:
+            decide.publish(ctx, number)

@@ -1,0 +1,86 @@
+"""Two kernels side by side: series from the evaluator, the peers beside the best, and the last matches."""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections.abc import Generator
+
+from cake_tui.model import event as ev
+from cake_tui.model.jobs import Timed, TimePairs, TimePeer
+from cake_tui.model.measure import Series
+from cake_tui.model.row import Row
+from cake_tui.steps import propose
+from cake_tui.steps.build import Binaries, build_one
+from cake_tui.steps.check import raise_ending
+from cake_tui.steps.context import Context
+from cake_tui.steps.measure import Ask, Take
+
+PLAY_OFF = 4
+JOB_LIMIT_S = 300.0  # outer limit of one series; each run has its own, much shorter one
+
+Events = Generator[ev.Event, None, None]
+
+
+def subject(ctx: Context, number: int) -> Binaries:
+    """Return a measured candidate's binaries, built again from its schedule where this engine has not yet."""
+    if number not in ctx.subjects:
+        row = ctx.history.rows[number]
+        if row.schedule is None:
+            raise ValueError(f"candidate {number} has no schedule")
+        paper = propose.on_paper(ctx, row.proposal, row.schedule, row.level)
+        ctx.subjects[number] = build_one(paper, ctx.executor, ctx.settings.building.compile_s, ctx.wait)
+    return ctx.subjects[number]
+
+
+def taker(ctx: Context, holder: Binaries, candidate: Binaries) -> Take:
+    """Return what answers every ask with a series on fresh buffers; it raises Ended with the candidate's ending."""
+    history, sample_ms = ctx.history, ctx.settings.gating.sample_ms
+    rng = random.Random(f"{history.problem.seed}/{history.seq}/{candidate.full.binary_sha256}")
+
+    def take(ask: Ask) -> Series:
+        ctx.rest(ask.pause_s)
+        seed = rng.getrandbits(31)
+        job = TimePairs(history.problem, holder.full, candidate.full, ask.pairs, seed, sample_ms, ctx.run_limit_s)
+        reply = ctx.executor.evaluate(job, JOB_LIMIT_S, ctx.wait)
+        raise_ending(reply, "measure")
+        if not isinstance(reply, Timed):
+            raise TypeError(f"unexpected reply {type(reply).__name__}")
+        return reply.series
+
+    return take
+
+
+def peers(ctx: Context, pairs: int) -> Events:
+    """Time every peer of the problem side by side with the best; a peer that cannot run is noticed once."""
+    history = ctx.history
+    best = history.incumbent
+    if best is None:
+        return
+    for name in history.problem.peers:
+        holder = subject(ctx, best).full
+        job = TimePeer(history.problem, name, holder, pairs, history.problem.seed, ctx.settings.gating.sample_ms)
+        reply = ctx.executor.evaluate(job, JOB_LIMIT_S, ctx.wait)
+        if not isinstance(reply, Timed):
+            yield ev.Noticed(level="warning", text=f"peer {name} could not be timed: {reason_of(reply)}")
+            continue
+        ratios = [pair.candidate_us / pair.holder_us for pair in reply.series.pairs]
+        times = [pair.candidate_us for pair in reply.series.pairs]
+        yield ev.PeerTimed(
+            peer=name, avg_us=statistics.median(times), ratio=statistics.median(ratios), against=best,
+            threads=reply.peer_threads, version=reply.peer_version,
+        )  # fmt: skip
+
+
+def reason_of(reply: object) -> str:
+    """Return a reply's own words."""
+    outcome = getattr(reply, "outcome", reply)
+    return str(getattr(outcome, "reason", type(outcome).__name__))
+
+
+def finalists(ctx: Context) -> list[Row]:
+    """The next four by standing, undecided and never gated ones included; none that is built like the holder."""
+    history = ctx.history
+    holder = history.incumbent
+    rows = [row for row in history.measured() if row.number not in (holder, 0) and row.outcome == "Measured"]
+    return sorted(rows, key=lambda row: (-(row.standing or 0.0), row.number))[:PLAY_OFF]

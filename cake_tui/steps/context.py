@@ -1,0 +1,119 @@
+"""What one session's loop works with, and a candidate in flight."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from cake_tui.agents import Agent
+from cake_tui.config import Settings
+from cake_tui.executors import Executor, Wait
+from cake_tui.ir import cost
+from cake_tui.menu import Menu
+from cake_tui.model import event as ev
+from cake_tui.model.facts import Agreement
+from cake_tui.model.history import History
+from cake_tui.model.measure import GateResult
+from cake_tui.model.schedule import Schedule
+from cake_tui.steps import budget, noise
+from cake_tui.steps.build import Binaries
+from cake_tui.steps.plan import Plan
+
+NOISE_GUESS = 0.03  # pair noise until it is measured on an incumbent under 20 ms
+
+
+class Folder(Protocol):
+    """Where a candidate's texts go; the store's session is one."""
+
+    def write(self, candidate: int, name: str, text: str) -> None:
+        """Keep one file of a candidate; long logs keep head and tail."""
+
+    def publish(self, candidate: int, files: Mapping[str, str]) -> None:
+        """Replace ``best/`` in one step."""
+
+
+class MenuSource(Protocol):
+    """The action space, re-read while the run goes on."""
+
+    def current(self, history: History) -> Menu:
+        """The menu without what people disabled."""
+
+    def poll(self) -> ev.MenuChanged | None:
+        """What changed in the file since the last call, if anything."""
+
+
+@dataclass
+class Context:
+    """Everything the loop works with; composed by `cli/run.py` alone."""
+
+    history: History
+    folder: Folder
+    menu: MenuSource
+    agent: Agent
+    agent_name: str
+    executor: Executor
+    correction: cost.Correction
+    guard: noise.Guard
+    wait: Wait
+    goal: budget.Goal | None = None
+    work_flops: float | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
+    start: Schedule | None = None  # candidate 0; None: the kernel's first schedule
+    subjects: dict[int, Binaries] = field(default_factory=dict)
+    pending: list[ev.Event] = field(default_factory=list)  # what steps below the generators have to tell
+
+    def drain(self) -> Iterator[ev.Event]:
+        """Hand over what guards and evaluators had to tell since the last call."""
+        while self.pending:
+            yield self.pending.pop(0)
+
+    @property
+    def holder(self) -> int:
+        """The incumbent's number; raises ValueError before candidate 0 has a time."""
+        if self.history.incumbent is None:
+            raise ValueError("no incumbent yet")
+        return self.history.incumbent
+
+    @property
+    def settings(self) -> Settings:
+        """As of now: requests change them mid-run."""
+        return Settings.from_flat(self.history.settings)
+
+    @property
+    def run_limit_s(self) -> float:
+        """Limit of one run: max(run_s, run_factor x the best)."""
+        running = self.settings.running
+        return max(running.run_s, running.run_factor * (self.history.incumbent_us or 0.0) * 1e-6)
+
+    def rest(self, seconds: float) -> None:
+        """Wait so long, still looking at requests."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, 0.05))
+            self.wait()
+
+    @property
+    def pair_noise(self) -> float:
+        """s of the gate."""
+        return self.history.pair_noise or NOISE_GUESS
+
+
+@dataclass
+class Attempt:
+    """A candidate in flight: its number, plan and what its steps have brought so far."""
+
+    number: int
+    plan: Plan
+    binaries: Binaries | None = None
+    agreement: Agreement | None = None
+    coarse: ev.Coarse | None = None
+    gate: GateResult | None = None
+
+    @property
+    def built(self) -> Binaries:
+        """Its binaries; raises ValueError before they were built."""
+        if self.binaries is None:
+            raise ValueError(f"candidate {self.number} is not built")
+        return self.binaries

@@ -1,0 +1,98 @@
+"""Steps 1 to 6 of a round: the agent proposes, proposals become plans; what ends here is journaled."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Generator
+
+import msgspec
+
+from cake_tui.errors import Ended
+from cake_tui.model import event as ev
+from cake_tui.model.move import Level, Proposal
+from cake_tui.model.outcome import Screened
+from cake_tui.model.schedule import Schedule
+from cake_tui.steps import plan, screen
+from cake_tui.steps.context import Attempt, Context
+
+REVERT = "revert_last"
+
+
+def propose(ctx: Context, number: int) -> Generator[ev.Event, None, tuple[list[Attempt], list[Proposal]]]:
+    """Steps 1 to 6: proposals become plans; what ends here is journaled, the rest is `Planned`."""
+    history, settings = ctx.history, ctx.settings
+    menu = ctx.menu.current(history)
+    wanted = settings.proposing.round * (settings.proposing.propose_factor if settings.proposing.screen else 1)
+    rng = random.Random(f"{history.problem.seed}/{number}")
+    injected = [
+        Proposal(history.incumbent or 0, queued.moves, queued.reason or "injected", "person", queued.who, queued.id)
+        for queued in history.queue.values()
+        if queued.moves and queued.moves[0].action != REVERT
+    ]
+    proposals = injected + list(ctx.agent.propose(history, menu, wanted, rng))
+    reverts = [proposal for proposal in proposals if proposal.moves and proposal.moves[0].action == REVERT]
+    papers: list[plan.Plan] = []
+    for proposal in proposals:
+        if proposal in reverts:
+            continue
+        if not 0 <= proposal.base < len(history.rows) or history.rows[proposal.base].standing is None:
+            yield ev.ProposalDropped(proposal=proposal, reason=f"candidate {proposal.base} has no time to start from")
+            continue
+        schedule: Schedule | None = None
+        level: Level | None = None
+        try:
+            schedule, level = plan.rewrite(proposal, history, menu)
+            paper = on_paper(ctx, proposal, schedule, level)
+            plan.refuse_repeated(paper, history, papers)
+        except Ended as ended:
+            yield ev.CandidateEnded(
+                candidate=len(history.rows), round=number, outcome=ended.outcome, proposal=proposal, level=level, schedule=schedule
+            )
+        else:
+            papers.append(paper)
+    kept, dropped = screen.screen(papers, settings.proposing, random.Random(rng.random()))
+    for paper in dropped:
+        predicted = paper.estimate.predicted_us if paper.estimate else 0.0
+        outcome = Screened(step="cost", reason=f"predicted {predicted:.4g} us", predicted_us=predicted)
+        yield ev.CandidateEnded(
+            candidate=len(history.rows), round=number, outcome=outcome, proposal=paper.proposal, level=paper.level,
+            schedule=paper.schedule, predicted_us=predicted, source_sha256=paper.full.sha256,
+        )  # fmt: skip
+    attempts = []
+    for paper in kept:
+        attempts.append(Attempt(len(history.rows), paper))
+        yield planned(ctx, attempts[-1])
+    return attempts, reverts
+
+
+def revert(ctx: Context, who: str, reason: str, request: str | None) -> ev.BaseReverted | ev.RequestRefused | ev.Noticed:
+    """``revert_last()``: the incumbent's parent becomes the next base; refused at candidate 0."""
+    history = ctx.history
+    holder = ctx.holder
+    if holder > 0:
+        return ev.BaseReverted(base=history.rows[holder].proposal.base, who=who, reason=reason, request=request)
+    text = "revert_last(): the incumbent is candidate 0, which has no parent"
+    if request is not None:
+        return ev.RequestRefused(id=request, who=who, what="inject", reason=text)
+    return ev.Noticed(level="info", text=f"{text} (asked by {who})")
+
+
+def on_paper(ctx: Context, proposal: Proposal, schedule: Schedule, level: Level | None) -> plan.Plan:
+    history = ctx.history
+    fraction = ctx.settings.building.smoke_fraction
+    paper = plan.on_paper(proposal, schedule, level, history.problem, history.device, fraction, ctx.texts)
+    if paper.estimate is None:
+        return paper
+    return msgspec.structs.replace(paper, estimate=ctx.correction.apply(paper.estimate))
+
+
+def planned(ctx: Context, attempt: Attempt) -> ev.Planned:
+    paper = attempt.plan
+    ctx.folder.write(attempt.number, "schedule.txt", paper.schedule.text + "\n")
+    ctx.folder.write(attempt.number, "program.cake", paper.text)
+    ctx.folder.write(attempt.number, "kernel." + ("cu" if paper.full.target == "cuda" else "c"), paper.full.source)
+    return ev.Planned(
+        candidate=attempt.number, round=ctx.history.round, proposal=paper.proposal, level=paper.level,
+        schedule=paper.schedule, predicted_us=paper.estimate.predicted_us if paper.estimate else None,
+        source_sha256=paper.full.sha256, audit=paper.audit,
+    )  # fmt: skip
