@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Literal, TypeVar
 
@@ -19,8 +20,8 @@ Result = TypeVar("Result")
 class Ask(msgspec.Struct, frozen=True):
     """One series wanted: `pairs` ABBA pairs on buffers allocated afresh.
 
-    `index` counts the series of one question from 0, so that a seed can be derived from it; `pause_s` is a
-    rest before it (the confirmation is separated from the look that called for it).
+    `index` counts the series of one question from 0; `pause_s` is a rest before it (the confirmation is
+    separated from the look that called for it).
     """
 
     pairs: int
@@ -29,8 +30,8 @@ class Ask(msgspec.Struct, frozen=True):
     pause_s: float = 0.0
 
 
-Take = Callable[[Ask], Series]
-"""Answers one `Ask`. What it raises (a candidate's ending, an interruption) travels through."""
+Take = Callable[[int], Series]
+"""Takes one series of that many pairs on fresh buffers; what it raises (a candidate's ending) travels on."""
 
 Asks = Generator[Ask, Series, Result]
 """A question that needs series: yields each `Ask`, is sent the `Series`, returns its answer."""
@@ -51,7 +52,8 @@ def answer(asks: Asks[Result], take: Take) -> Result:
     try:
         ask = next(asks)
         while True:
-            ask = asks.send(take(ask))
+            time.sleep(ask.pause_s)
+            ask = asks.send(take(ask.pairs))
     except StopIteration as done:
         result: Result = done.value
         return result
@@ -78,7 +80,7 @@ def ask_baseline() -> Asks[Measurement]:
     """Two self-pairs are four runs; the first, which met cold caches, is left out."""
     one = yield Ask(2, "baseline")
     ratios(one)
-    runs = tuple(time for pair in one.pairs for time in in_order(pair))[1:]
+    runs = tuple(run for pair in one.pairs for run in in_order(pair))[1:]
     return Measurement(statistics.median(runs), runs, 0.0, (one,))
 
 

@@ -1,0 +1,209 @@
+"""Noise: the session's pair noise, the guard around every series, and the gate tried on equal kernels."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Protocol
+
+import msgspec
+
+from cake_tui.config import Gating
+from cake_tui.model import event as ev
+from cake_tui.model.measure import Clock, GateResult, Series, Stale
+from cake_tui.steps import stale
+from cake_tui.steps.gate import gate
+from cake_tui.steps.measure import Ask, Asks, Take, answer, holder_us, ratios
+
+CALIBRATION_SERIES, CALIBRATION_PAIRS = 4, 4  # sixteen self-pairs
+CALIBRATION_S = 2.0
+LEAST_NOISE = 1e-4  # nobody's clock is better than this
+DOUBLED = 2.0
+NORMAL_MAD = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
+PAUSE_SLICE_S = 0.05
+
+
+class Reader(Protocol):
+    """Reads load and steal of the machine; the monitors do."""
+
+    def read(self) -> Clock:
+        """Take one reading now."""
+
+
+class Calibration(msgspec.Struct, frozen=True):
+    """Pair noise s of some self-pairs, as a fraction, and the median time of the kernel, microseconds."""
+
+    pair_noise: float
+    pairs: int
+    avg_us: float
+
+
+class SelfGate(msgspec.Struct, frozen=True):
+    """What the gate made of a kernel compared with itself so often; `accepted` are the false ones."""
+
+    comparisons: int
+    accepted: int
+    rejected: int
+    undecided: int
+    noisy: int
+    series: int
+    pair_noise: float
+
+
+def robust_sd(values: Sequence[float]) -> float:
+    """Return the standard deviation estimated from the median absolute deviation, so that spikes do not count."""
+    middle = statistics.median(values)
+    return NORMAL_MAD * statistics.median(abs(value - middle) for value in values)
+
+
+def calibrate(take: Take, now: Callable[[], float] = time.monotonic) -> Calibration:
+    """Measure the pair noise with self-pairs: `take` times one kernel against itself. At most about 2 s.
+
+    Sixteen pairs on four allocations; fewer, but four at least, where the first series say that sixteen would
+    take longer.
+    """
+    return answer(ask_calibration(now), take)
+
+
+def ask_calibration(now: Callable[[], float] = time.monotonic) -> Asks[Calibration]:
+    """The series of `calibrate`."""
+    began = now()
+    taken: list[Series] = []
+    while len(taken) < CALIBRATION_SERIES:
+        spent = now() - began
+        if taken and spent + spent / len(taken) > CALIBRATION_S:
+            break
+        taken.append((yield Ask(CALIBRATION_PAIRS, "calibrate", len(taken))))
+    gains = [gain for series in taken for gain in ratios(series)]
+    return Calibration(max(robust_sd(gains), LEAST_NOISE), len(gains), holder_us(taken))
+
+
+def compare_with_itself(settings: Gating, take: Take, comparisons: int) -> Iterator[SelfGate]:
+    """Gate one kernel against itself `comparisons` times and yield the running totals after each.
+
+    The pair noise is calibrated first, as in a session. Every comparison takes its own coarse measurement.
+    """
+    noise = calibrate(take).pair_noise
+    counts = {"accept": 0, "reject": 0, "undecided": 0, "noisy": 0}
+    series = 0
+    for number in range(1, comparisons + 1):
+        result = answer(gate(settings, noise, None), take)
+        counts[result.decision] += 1
+        series += result.series
+        yield SelfGate(
+            number, counts["accept"], counts["reject"], counts["undecided"], counts["noisy"], series, noise
+        )  # fmt: skip
+
+
+class Guard:
+    """Takes series again that were measured under stale clocks, and keeps what it did until it is journaled.
+
+    `refusals` in a row make it take the state that it sees as normal. `monitor` adds load, steal and
+    temperature to the clocks of each series where the evaluator did not read them.
+    """
+
+    def __init__(self, refusals: int = 5, monitor: Reader | None = None) -> None:
+        self.refusals = refusals
+        self.calibration_due = False  # the pair noise of before does not hold; set to False when it was taken
+        self._monitor = monitor
+        self._state = stale.State()
+        self._fired: list[Stale] = []
+        self._notices: list[str] = []
+        self._rebaselined: Series | None = None
+
+    @property
+    def state(self) -> stale.State:
+        """What counts as normal now."""
+        return self._state
+
+    @property
+    def shared(self) -> bool:
+        """Others use the machine, and the guard has gone on all the same."""
+        return self._state.shared
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Codes that fired since the last `events`, each once."""
+        return tuple(dict.fromkeys(one.code for one in self._fired))
+
+    def watched(self, take: Take, wait: Callable[[], None] | None = None) -> Take:
+        """Return a `take` that gives only series to believe; `wait` is called every 50 ms of a pause."""
+
+        def guarded(pairs: int) -> Series:
+            while True:
+                series = self._read_around(take, pairs)
+                if self.judge(series, wait):
+                    return series
+
+        return guarded
+
+    def judge(self, series: Series, wait: Callable[[], None] | None = None) -> bool:
+        """Say whether to keep the series; rests as long as the reaction asks for."""
+        self._state, judgement = stale.judge(self._state, series, self.refusals)
+        self._fired += judgement.stale
+        if judgement.notice:
+            self._notices.append(judgement.notice)
+        if judgement.rebaseline:
+            self._rebaselined = series
+        self.calibration_due |= judgement.recalibrate
+        _pause(judgement.pause_s, wait)
+        return judgement.keep
+
+    def calibrated(self, before: float | None, now: float) -> None:
+        """Compare two pair noises of the session: noise that doubled is foreign load (S9), gone on with."""
+        self.calibration_due = False
+        if before is not None and now >= DOUBLED * before:
+            saw = f"pair noise {now:.2%}, before {before:.2%}"
+            self._fired.append(Stale("S9", saw, "gone on with the larger pair noise"))
+
+    def forget(self) -> None:
+        """After a gap or on another machine nothing that was normal counts: learn it anew."""
+        self._state = stale.State()
+
+    def mark(self, result: GateResult) -> GateResult:
+        """Put the codes that fired into the gate's result; one left open under a stale clock is `noisy`."""
+        codes = self.codes
+        if result.decision == "undecided" and {"S2", "S9"} & set(codes):
+            reason = f"{result.reason}; stale clocks: {', '.join(codes)}"
+            return msgspec.structs.replace(result, stale_codes=codes, decision="noisy", reason=reason)
+        return msgspec.structs.replace(result, stale_codes=codes)
+
+    def events(self, candidate: int | None, holder: int | None = None) -> Generator[ev.Event, None, None]:
+        """Give what happened since the last call, to be journaled; a new normal clock re-times the `holder`."""
+        fired, self._fired = self._fired, []
+        notices, self._notices = self._notices, []
+        series, self._rebaselined = self._rebaselined, None
+        for one in fired:
+            yield ev.GuardFired(candidate=candidate, stale=one)
+        for text in notices:
+            yield ev.Noticed(level="warning", text=text)
+        if series is not None and holder is not None:
+            yield ev.IncumbentTimed(candidate=holder, avg_us=holder_us([series]))
+
+    def _read_around(self, take: Take, pairs: int) -> Series:
+        if self._monitor is None:
+            return take(pairs)
+        before = self._monitor.read()
+        series = take(pairs)
+        after = self._monitor.read()
+        return msgspec.structs.replace(
+            series, before=_filled(series.before, before), after=_filled(series.after, after)
+        )
+
+
+def _filled(clock: Clock | None, reading: Clock) -> Clock:
+    """Lay the evaluator's clock over the monitor's reading: what it knows itself is nearer to the series."""
+    if clock is None:
+        return reading
+    own = {name: value for name, value in msgspec.structs.asdict(clock).items() if value not in (None, ())}
+    return msgspec.structs.replace(reading, **own)
+
+
+def _pause(seconds: float, wait: Callable[[], None] | None) -> None:
+    """Rest in slices, so that requests are looked at meanwhile."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0.0:
+        time.sleep(min(left, PAUSE_SLICE_S))
+        if wait is not None:
+            wait()
