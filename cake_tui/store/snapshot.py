@@ -17,7 +17,7 @@ VERSION = 1
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """`offset` bytes and `lines` lines of the journal are folded into `history`; `head` tells the journal by its start."""
+    """`history` holds the first `offset` bytes (`lines` lines) of the journal whose first line has checksum `head`."""
 
     v: int
     seq: int
