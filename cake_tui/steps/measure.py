@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics
-import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Literal, TypeVar
 
@@ -30,8 +29,8 @@ class Ask(msgspec.Struct, frozen=True):
     pause_s: float = 0.0
 
 
-Take = Callable[[int], Series]
-"""Takes one series of that many pairs on fresh buffers; what it raises (a candidate's ending) travels on."""
+Take = Callable[[Ask], Series]
+"""Answers one `Ask`; what it raises (a candidate's ending, an interruption) travels through."""
 
 Asks = Generator[Ask, Series, Result]
 """A question that needs series: yields each `Ask`, is sent the `Series`, returns its answer."""
@@ -52,8 +51,7 @@ def answer(asks: Asks[Result], take: Take) -> Result:
     try:
         ask = next(asks)
         while True:
-            time.sleep(ask.pause_s)
-            ask = asks.send(take(ask.pairs))
+            ask = asks.send(take(ask))
     except StopIteration as done:
         result: Result = done.value
         return result

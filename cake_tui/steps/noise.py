@@ -130,9 +130,9 @@ class Guard:
     def watched(self, take: Take, wait: Callable[[], None] | None = None) -> Take:
         """Return a `take` that gives only series to believe; `wait` is called every 50 ms of a pause."""
 
-        def guarded(pairs: int) -> Series:
+        def guarded(ask: Ask) -> Series:
             while True:
-                series = self._read_around(take, pairs)
+                series = self._read_around(take, ask)
                 if self.judge(series, wait):
                     return series
 
@@ -181,11 +181,11 @@ class Guard:
         if series is not None and holder is not None:
             yield ev.IncumbentTimed(candidate=holder, avg_us=holder_us([series]))
 
-    def _read_around(self, take: Take, pairs: int) -> Series:
+    def _read_around(self, take: Take, ask: Ask) -> Series:
         if self._monitor is None:
-            return take(pairs)
+            return take(ask)
         before = self._monitor.read()
-        series = take(pairs)
+        series = take(ask)
         after = self._monitor.read()
         return msgspec.structs.replace(
             series, before=_filled(series.before, before), after=_filled(series.after, after)
