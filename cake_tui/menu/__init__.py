@@ -1,10 +1,10 @@
 """actions.toml: the action space of a session, bound to a problem and a device."""
 
 from cake_tui.menu.action import REVERT, Action, EditCall, Parameter
-from cake_tui.menu.changes import LiveMenu, MenuUpdate, diff
+from cake_tui.menu.changes import LiveMenu, diff
 from cake_tui.menu.source import find, load
 from cake_tui.menu.space import Menu
 
 __all__ = [
-    "REVERT", "Action", "EditCall", "LiveMenu", "Menu", "MenuUpdate", "Parameter", "diff", "find", "load",
+    "REVERT", "Action", "EditCall", "LiveMenu", "Menu", "Parameter", "diff", "find", "load",
 ]  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from cake_tui.errors import UserError
@@ -10,16 +9,9 @@ from cake_tui.menu.action import Action, spelled
 from cake_tui.menu.source import find, load
 from cake_tui.menu.space import Menu
 from cake_tui.model.device import Device
+from cake_tui.model.event import MenuChanged
+from cake_tui.model.history import History
 from cake_tui.model.problem import Problem
-
-
-@dataclass(frozen=True)
-class MenuUpdate:
-    """The menu after the file changed; with `refused` it is the old one, and that is the reason."""
-
-    menu: Menu
-    changes: tuple[str, ...] = ()
-    refused: str | None = None
 
 
 class LiveMenu:
@@ -33,10 +25,14 @@ class LiveMenu:
         self._seen = self._look()
         self.menu = load(self._seen[0], problem, device)
 
-    def poll(self) -> MenuUpdate | None:
+    def current(self, history: History) -> Menu:
+        """Return the menu without the actions that people disabled in this session."""
+        return self.menu.without(history.disabled_actions)
+
+    def poll(self) -> MenuChanged | None:
         """Return what changed since the last look, None where nothing did.
 
-        A file that cannot be read or has mistakes is refused once, until it changes again.
+        A file that cannot be read or has mistakes is refused once, until it changes again; the old menu stays.
         """
         seen = self._look()
         if seen == self._seen:
@@ -45,10 +41,10 @@ class LiveMenu:
         try:
             menu = load(seen[0], self._problem, self._device)
         except UserError as error:
-            return MenuUpdate(self.menu, refused=str(error))
+            return MenuChanged(changes=(), refused=str(error))
         changes = diff(self.menu, menu)
         self.menu = menu
-        return MenuUpdate(menu, changes) if changes else None
+        return MenuChanged(changes=changes) if changes else None
 
     def _look(self) -> tuple[Path, int, int, int]:
         path = self._path or find()

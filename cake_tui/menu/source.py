@@ -16,11 +16,10 @@ from cake_tui.menu.space import Menu
 from cake_tui.model.device import Device, Target
 from cake_tui.model.problem import Problem
 from cake_tui.model.schedule import KnobValue
-from cake_tui.toml import Document, Mistakes, Table, read_document, shown
+from cake_tui.toml import Document, Mistakes, Table, read_document
 
 TARGETS: tuple[str, ...] = get_args(Target)
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
-_MOST_VALUES = 64
 _MOST_MOVES = 4096
 _MOST_ACTIONS = 200
 _ELSEWHERE = {"values": 'a parameter: parameters.c.NAME = { values = [...], about = "..." }', "about": "a parameter"}
@@ -180,34 +179,12 @@ def _read_parameter(table: Table, name: str, value: Any) -> Parameter | None:
     """Read ``m = [2, 4]`` or ``m = { values = [2, 4], about = "rows" }``."""
     if isinstance(value, dict):
         inner = table.inner((name,), value)
-        values = _read_values(inner, "values", inner.raw("values", required=True))
+        values = inner.values("values", required=True)
         about = inner.text("about") or ""
         inner.close(dict.fromkeys(_OF_ACTIONS, "[[action]]"))
         return Parameter(name, values, about) if values else None
-    values = _read_values(table, name, value)
+    values = table.values(name)
     return Parameter(name, values) if values else None
-
-
-def _read_values(table: Table, key: str, value: Any) -> tuple[KnobValue, ...]:
-    if value is None:
-        return ()
-    if not isinstance(value, list) or not value:
-        table.wrong(key, value, "an array of values, at least one: [2, 4]")
-        return ()
-    if len(value) > _MOST_VALUES:
-        table.mistake((key,), f"{len(value)} values; at most {_MOST_VALUES}")
-        return ()
-    good: list[KnobValue] = []
-    for index, item in enumerate(value):
-        if not isinstance(item, int | bool | str) or (isinstance(item, int) and abs(item) >= 2**31):
-            table.wrong(key, item, "whole numbers, true, false or texts", (), index)
-        elif type(item) is not type(value[0]):
-            table.mistake((key, index), f"found {shown(item)} among values of another type; all of one type")
-        elif item in good:
-            table.mistake((key, index), f"{shown(item)} stands twice")
-        else:
-            good.append(item)
-    return tuple(good)
 
 
 # --- a user's own kernel file -------------------------------------------------------------------------

@@ -37,6 +37,11 @@ class Menu:
         """The structures of this problem on this target, the baseline's first."""
         return ir.structures(self.problem, self.target)
 
+    @property
+    def first(self) -> Schedule:
+        """Candidate 0's schedule: the naive structure, or a template at its defaults."""
+        return ir.first_schedule(self.problem, self.target, self.device)
+
     def knobs(self, structure: str) -> tuple[Knob, ...]:
         """Return a structure's knobs with their legal values on this device."""
         return ir.knobs(self.problem, structure, self.target, self.device)

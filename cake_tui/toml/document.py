@@ -72,16 +72,18 @@ def read_text(path: Path, largest_bytes: int = LARGEST_BYTES) -> str:
         raise UserError(f"{label}: cannot be read: {(error.strerror or str(error)).lower()}") from None
     except ValueError:
         raise UserError(f"{label}: not a path: it has a NUL character") from None
-    with os.fdopen(descriptor, "rb") as file:
-        kind = os.fstat(descriptor)
-        if stat.S_ISDIR(kind.st_mode):
+    try:
+        kind = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(kind):
             raise UserError(f"{label}: a folder stands where a file is needed")
-        if not stat.S_ISREG(kind.st_mode):
+        if not stat.S_ISREG(kind):
             raise UserError(f"{label}: not a regular file")
-        try:
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
             data = file.read(largest_bytes + 1)
-        except OSError as error:
-            raise UserError(f"{label}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+    except OSError as error:
+        raise UserError(f"{label}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+    finally:
+        os.close(descriptor)
     if len(data) > largest_bytes:
         raise UserError(f"{label}: larger than {largest_bytes} bytes; that is no file of this kind")
     return _decoded(data, label)

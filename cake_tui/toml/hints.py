@@ -11,7 +11,7 @@ _WORD = re.compile(r"^[A-Za-z_./~$][\w./+~$-]*$")
 _LOWER = {"True": "true", "False": "false", "TRUE": "true", "FALSE": "false", "Yes": "true", "No": "false"}
 _PLAIN = {
     "Unterminated string": 'a string is not closed: its last " is missing',
-    "Expected newline or end of document after a statement": "one KEY = VALUE a line, nothing behind it but a # comment",
+    "Expected newline or end of document after a statement": "a line is one KEY = VALUE, behind it only a # comment",
 }
 _NOTHING = ("null", "None", "nil", "NULL", "~")
 

@@ -124,6 +124,29 @@ class Table:
                 good.append(item)
         return tuple(good)
 
+    def values(self, key: str, *, required: bool = False, most: int = 64) -> tuple[int | bool | str, ...]:
+        """An array of whole numbers, of true and false, or of texts, none twice."""
+        found = self._get(key, required)
+        if found is None:
+            return ()
+        if not isinstance(found, list) or not found:
+            self.wrong(key, found, "an array of values, at least one: [2, 4]")
+            return ()
+        if len(found) > most:
+            self.mistake((key,), f"{len(found)} values; at most {most}")
+            return ()
+        good: list[int | bool | str] = []
+        for index, item in enumerate(found):
+            if not isinstance(item, int | bool | str) or (isinstance(item, int) and abs(item) >= 2**31):
+                self.wrong(key, item, "whole numbers, true, false or texts", (), index)
+            elif type(item) is not type(found[0]):
+                self.mistake((key, index), f"found {shown(item)} among values of another type; all of one type")
+            elif item in good:
+                self.mistake((key, index), f"{shown(item)} stands twice")
+            else:
+                good.append(item)
+        return tuple(good)
+
     def table(self, key: str, *, required: bool = False) -> Table | None:
         """A table within this one."""
         found = self._get(key, required)
