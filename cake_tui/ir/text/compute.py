@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cake_tui.ir.expr import Number, ParseError, Ref, show
+from cake_tui.ir.expr import Number, ParseError, Ref, show, show_ref
 from cake_tui.ir.program import (
     SCOPES,
     Assign,
@@ -15,7 +15,7 @@ from cake_tui.ir.program import (
     Split,
     Statement,
 )
-from cake_tui.ir.text.line import Line, show_clause, show_completion, show_guard, show_ref
+from cake_tui.ir.text.line import Line, show_clause, show_completion, show_guard
 
 _PRODUCTS = ("outer", "mma", "wgmma")
 _SUMS = ("add", "mul", "max", "min")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cake_tui.ir.expr import Expr, ParseError, Ref, refs_in, show, show_ref
+from cake_tui.ir.expr import Expr, ParseError, Ref, refs_in, show
 from cake_tui.ir.expr.parser import Reader
 from cake_tui.ir.expr.tokens import Cursor, tokens_of
 from cake_tui.ir.program import Completion, Guard
@@ -13,11 +13,11 @@ INDENT = 2
 MOST_LINES = 20_000
 DEEPEST_BLOCK = 40
 
-# Words that begin a statement or a clause; no buffer, size or variable may be called so.
+# Words that begin a statement, and those of expressions; no buffer, size or variable may be called so.
 WORDS = frozenset(
-    "program ir target structure size const param workspace shared register launch grid persistent warp_role role for if "
-    "else copy async_copy tma_copy commit wait arrive expect barrier fence reduce argmin argmax topk split atomic convert "
-    "where vector completes math pipeline_stage unroll step carry spread in and or not inf outer mma wgmma global".split()
+    "program structure size const param workspace shared register launch warp_role role for if else copy async_copy "
+    "tma_copy commit wait arrive expect barrier fence reduce argmin argmax topk split atomic convert "
+    "where in and or not inf outer mma wgmma global group".split()
 )
 
 
@@ -125,5 +125,3 @@ def show_clause(word: str, expr: Expr | None) -> str:
     """Print `` word expr``, or nothing for None."""
     return "" if expr is None else f" {word} {show(expr)}"
 
-
-__all__ = ["WORDS", "Line", "lines_of", "show", "show_clause", "show_completion", "show_guard", "show_ref"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-from cake_tui.ir.expr import Number, ParseError, show
+from cake_tui.ir.expr import Number, ParseError, show, show_ref
 from cake_tui.ir.program import (
     Arrive,
     Barrier,
@@ -17,7 +17,7 @@ from cake_tui.ir.program import (
     WaitGroup,
 )
 from cake_tui.ir.text.declarations import read_barrier
-from cake_tui.ir.text.line import Line, show_clause, show_completion, show_guard, show_ref
+from cake_tui.ir.text.line import Line, show_clause, show_completion, show_guard
 
 _FENCES = ("async_proxy", "wgmma", "block", "cluster", "device")
 _SYNCS = ("block", "warp", "cluster", "named")

@@ -281,7 +281,7 @@ def _show_launch(launch: Launch) -> str:
 
 
 def _show(statement: Statement, path: Path, margin: str) -> Iterator[tuple[str, Path]]:
-    yield f"{margin}{_head(statement)}", path
+    yield f"{margin}{show_statement(statement)}", path
     inner = f"{margin}  "
     split = False
     for step, child in children(statement):
@@ -291,7 +291,8 @@ def _show(statement: Statement, path: Path, margin: str) -> Iterator[tuple[str, 
         yield from _show(child, (*path, step), inner)
 
 
-def _head(statement: Statement) -> str:
+def show_statement(statement: Statement) -> str:
+    """Print the line of one statement, without what is inside it and without its margin."""
     match statement:
         case Declare(buffer):
             return declarations.show_buffer(buffer)

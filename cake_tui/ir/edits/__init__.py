@@ -1,0 +1,126 @@
+"""Edits: pure rewrites of a schedule, one a file, each with a ``PLUGIN`` found by place.
+
+An edit never changes what it is given; it returns another schedule or refuses with the field that forbids it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import cast
+
+import msgspec
+
+from cake_tui import registry
+from cake_tui.errors import did_you_mean
+from cake_tui.ir import origins
+from cake_tui.ir.refusal import nearest_value, refuse
+from cake_tui.model.device import Device, Target
+from cake_tui.model.problem import Problem
+from cake_tui.model.schedule import Knob, KnobValue, Schedule
+
+PLACE = "ir/edits"
+Arguments = Mapping[str, KnobValue]
+
+
+class Ground(msgspec.Struct, frozen=True):
+    """What an edit stands on: the problem, the target and the device that say which values are legal."""
+
+    problem: Problem
+    target: Target
+    device: Device
+    texts: Mapping[str, str]
+
+    @property
+    def structures(self) -> tuple[str, ...]:
+        """Structures of this kernel on this target."""
+        return origins.structures(self.problem, self.target, self.texts)
+
+    def knobs(self, structure: str) -> dict[str, Knob]:
+        """Return a structure's knobs by name; raises Ended(Rejected) for one that is not there."""
+        found = origins.knobs(self.problem, structure, self.target, self.device, texts=self.texts)
+        return {knob.name: knob for knob in found}
+
+    def set_knobs(self, schedule: Schedule, changes: Arguments) -> Schedule:
+        """Lay knobs over a schedule; refuses unknown knobs, illegal values and a change that changes nothing."""
+        known = self.knobs(schedule.structure)
+        for name, value in changes.items():
+            if name not in known:
+                raise refuse(
+                    "no-meaning", name, f"{schedule.structure} has no knob {name}{did_you_mean(name, known)}",
+                    f"a structure with {name}, or one of: {', '.join(known) or 'no knobs at all'}",
+                )  # fmt: skip
+            legal = known[name].values
+            if not any(value == other and type(value) is type(other) for other in legal):
+                raise refuse(
+                    "legal-values", name, f"{name} = {value}", f"one of {' '.join(str(other) for other in legal)}",
+                    nearest=nearest_value(value, legal),
+                )  # fmt: skip
+        changed = schedule.with_knobs(changes)
+        if changed == schedule:
+            shown = ", ".join(f"{name} = {value}" for name, value in changes.items())
+            raise refuse("no-change", next(iter(changes), "knobs"), f"already {shown}", "a value that differs")
+        return changed
+
+    def change_structure(self, schedule: Schedule, structure: str, changes: Arguments) -> Schedule:
+        """Go to another structure with the knobs that both have, legal ones kept, and `changes` over them."""
+        known = self.knobs(structure)
+        if structure == schedule.structure:
+            if not changes:
+                raise refuse("no-change", "structure", f"already {structure}", "another structure")
+            return self.set_knobs(schedule, changes)
+        kept = {
+            name: value
+            for name, value in schedule.knobs
+            if name in known and any(value == other and type(value) is type(other) for other in known[name].values)
+        }
+        start = Schedule.of(structure, {name: knob.default for name, knob in known.items()} | kept)
+        differing = {name: value for name, value in changes.items() if start.knob(name) != value}
+        return self.set_knobs(start, differing) if differing else start
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """A pure rewrite ``(schedule, arguments, ground) -> schedule`` and the names of its arguments.
+
+    `open` edits take further arguments beyond `parameters`.
+    """
+
+    rewrite: Callable[[Schedule, Arguments, Ground], Schedule]
+    parameters: tuple[str, ...] = ()
+    open: bool = False
+
+
+def names() -> tuple[str, ...]:
+    """List the edits that an action may be made of."""
+    return registry.names(PLACE)
+
+
+def load(name: str) -> Edit:
+    """Import one edit; raises UserError for a name that is not there."""
+    return cast(Edit, registry.load(PLACE, name))
+
+
+def parameters(name: str) -> tuple[str, ...]:
+    """Return the names of an edit's arguments; raises UserError for an unknown edit."""
+    return load(name).parameters
+
+
+def apply(
+    problem: Problem,
+    schedule: Schedule,
+    name: str,
+    arguments: Arguments,
+    target: Target,
+    device: Device,
+    *,
+    texts: Mapping[str, str] = {},
+) -> Schedule:
+    """Rewrite a schedule by one edit; raises Ended(Rejected) with the field that forbids it."""
+    edit = load(name)
+    for parameter in edit.parameters:
+        if parameter not in arguments:
+            raise refuse("arguments", parameter, f"{name} without {parameter}", f"{name}({', '.join(edit.parameters)})")
+    extra = [argument for argument in arguments if argument not in edit.parameters]
+    if extra and not edit.open:
+        found = f"{name} has no argument {extra[0]}{did_you_mean(extra[0], edit.parameters)}"
+        raise refuse("arguments", extra[0], found, f"{name}({', '.join(edit.parameters)})")
+    return edit.rewrite(schedule, arguments, Ground(problem, target, device, texts))
