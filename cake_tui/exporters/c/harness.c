@@ -1,0 +1,172 @@
+// ---- harness: a pool of threads, the check against float64, the time ----
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define CAKE_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static int cake_threads = CAKE_THREADS;
+static atomic_uint cake_epoch, cake_next, cake_left;
+static size_t cake_current;
+static pthread_mutex_t cake_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cake_wake = PTHREAD_COND_INITIALIZER;
+
+static unsigned cake_total(size_t launch) {
+  const int *grid = cake_launches[launch].grid;
+  return (unsigned)grid[0] * (unsigned)grid[1] * (unsigned)grid[2];
+}
+
+static void cake_drain(void) {
+  const int *grid = cake_launches[cake_current].grid;
+  unsigned total = cake_total(cake_current), at;
+  while ((at = atomic_fetch_add(&cake_next, 1)) < total) {
+    int task[3] = {(int)(at % (unsigned)grid[0]), (int)(at / (unsigned)grid[0] % (unsigned)grid[1]),
+                   (int)(at / (unsigned)grid[0] / (unsigned)grid[1])};
+    cake_launches[cake_current].task(task);
+  }
+}
+
+static void *cake_worker(void *argument) {
+  unsigned seen = 0;
+  (void)argument;
+  for (;;) {
+    for (int spin = 0; spin < 20000 && atomic_load(&cake_epoch) == seen; ++spin) {
+    }
+    if (atomic_load(&cake_epoch) == seen) {
+      pthread_mutex_lock(&cake_mutex);
+      while (atomic_load(&cake_epoch) == seen) pthread_cond_wait(&cake_wake, &cake_mutex);
+      pthread_mutex_unlock(&cake_mutex);
+    }
+    seen = atomic_load(&cake_epoch);
+    cake_drain();
+    atomic_fetch_sub(&cake_left, 1);
+  }
+  return NULL;
+}
+
+static void cake_run(void) {
+  for (size_t launch = 0; launch < CAKE_COUNT(cake_launches); ++launch) {
+    cake_current = launch;
+    atomic_store(&cake_next, 0);
+    atomic_store(&cake_left, (unsigned)cake_threads - 1);
+    pthread_mutex_lock(&cake_mutex);
+    atomic_fetch_add(&cake_epoch, 1);
+    pthread_cond_broadcast(&cake_wake);
+    pthread_mutex_unlock(&cake_mutex);
+    cake_drain();
+    while (atomic_load(&cake_left) != 0) {
+    }
+  }
+}
+
+static uint64_t cake_state = 0x9E3779B97F4A7C15u;
+
+static double cake_uniform(void) {
+  cake_state ^= cake_state << 13, cake_state ^= cake_state >> 7, cake_state ^= cake_state << 17;
+  return (double)(cake_state >> 11) * 0x1p-53;
+}
+
+// Sums of twelve uniform numbers less six: close enough to normal, the same on every machine.
+static double cake_normal(void) {
+  double sum = -6.0;
+  for (int i = 0; i < 12; ++i) sum += cake_uniform();
+  return sum;
+}
+
+static void cake_fill(void) {
+  for (size_t b = 0; b < CAKE_COUNT(cake_buffers); ++b) {
+    struct cake_buffer *buffer = &cake_buffers[b];
+    if (buffer->out) {
+      memset(buffer->data, 0xFF, buffer->count * buffer->element);  // NaN: what is not written shows
+      continue;
+    }
+    for (size_t i = 0; i < buffer->count; ++i) {
+      double value = cake_normal() * buffer->scale;
+      if (buffer->element == sizeof(float)) ((float *)buffer->data)[i] = (float)value;
+      else if (buffer->element == sizeof(double)) ((double *)buffer->data)[i] = value;
+    }
+  }
+}
+
+static double cake_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int cake_compare(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+// Bound of design: tolerance absolute and 192 units of u * (|A||B| + |value at 0|), u = 2^-24.
+static int cake_check(double *worst) {
+  *worst = 0.0;
+#ifdef CAKE_NO_REFERENCE
+  return -1;
+#else
+  size_t columns = CAKE_COLUMNS, depth = CAKE_DEPTH;
+  double *sum = malloc(columns * sizeof *sum), *size = malloc(columns * sizeof *size);
+  int passed = 1;
+  for (size_t m = 0; m < (size_t)CAKE_ROWS; ++m) {
+    memset(sum, 0, columns * sizeof *sum), memset(size, 0, columns * sizeof *size);
+    for (size_t k = 0; k < depth; ++k) {
+      double left = CAKE_LEFT[m * depth + k];
+      for (size_t n = 0; n < columns; ++n) {
+        double product = left * (double)CAKE_RIGHT[k * columns + n];
+        sum[n] += product, size[n] += fabs(product);
+      }
+    }
+    for (size_t n = 0; n < columns; ++n) {
+      double error = fabs((double)CAKE_OUT[m * columns + n] - cake_value(sum[n], m, n));
+      double units = 192.0 * 0x1p-24 * (size[n] + fabs(cake_value(0.0, m, n)));
+      double bound = CAKE_TOLERANCE > units ? units + 0x1p-24 : CAKE_TOLERANCE;
+      if (!(error <= bound)) passed = 0;  // a NaN fails
+      if (!(error <= *worst)) *worst = error;
+    }
+  }
+  free(sum), free(size);
+  return passed;
+#endif
+}
+
+int main(int count, char **words) {
+  if (count > 1) cake_threads = atoi(words[1]);
+  if (cake_threads < 1 || cake_threads > 1024) return fprintf(stderr, "threads: 1 to 1024\n"), 2;
+  for (size_t b = 0; b < CAKE_COUNT(cake_buffers); ++b) {
+    size_t bytes = (cake_buffers[b].count * cake_buffers[b].element + 63) / 64 * 64;
+    cake_buffers[b].data = aligned_alloc(64, bytes ? bytes : 64);
+    if (!cake_buffers[b].data) return fprintf(stderr, "out of memory\n"), 3;
+  }
+  for (int t = 1; t < cake_threads; ++t) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, cake_worker, NULL)) return fprintf(stderr, "no thread\n"), 3;
+    pthread_detach(thread);
+  }
+  cake_fill();
+  cake_run();
+  double worst, times[31];
+  int passed = cake_check(&worst);
+  double began = cake_seconds();
+  cake_run();
+  double once = cake_seconds() - began;
+  int repeats = once > 0.01 ? 1 : (int)(0.01 / (once + 1e-9)) + 1;
+  for (size_t s = 0; s < CAKE_COUNT(times); ++s) {
+    began = cake_seconds();
+    for (int r = 0; r < repeats; ++r) cake_run();
+    times[s] = (cake_seconds() - began) / repeats * 1e6;
+  }
+  qsort(times, CAKE_COUNT(times), sizeof times[0], cake_compare);
+  const char *verdict = passed < 0 ? "null" : passed ? "true" : "false";
+  printf("{\"passed\": %s, \"max_abs_err\": %.9g, \"time_us\": %.6g, \"fastest_us\": %.6g, \"threads\": %d}\n", verdict, worst,
+         times[CAKE_COUNT(times) / 2], times[0], cake_threads);
+  return passed == 0 ? 7 : 0;
+}
