@@ -27,8 +27,8 @@ GRID = {
         "pad": (0, 8), "unroll": (1, 2, 4),
     },
     "split_k": {
-        "thread_m": (2, 4, 8), "thread_n": (1, 2, 4), "block_k": (32, 64, 128, 256), "vector": (4, 8, 16),
-        "pad": (0, 4), "split_k": (2, 4, 8), "unroll": (1, 4),
+        "thread_m": (1, 4, 8, 12), "thread_n": (1, 2, 3, 4), "threads_x": (2, 4, 8, 16), "threads_y": (4, 8),
+        "vector": (4, 8, 16), "split_k": (2, 4, 8), "unroll": (1, 4),
     },
 }  # fmt: skip
 WINNER = {"ridge": "packed", "cliffs": "split_k", "mirage": "tiled"}
