@@ -93,12 +93,14 @@ def _plain(value: Any) -> Any:
 
 
 class Answers:
-    """Waits for what became of requests; make it before sending, so that no answer can be missed."""
+    """Waits for what became of requests; make it before sending, so that no answer can be missed.
 
-    def __init__(self, session: Path) -> None:
+    With `everything` it reads the journal from its start, for requests sent earlier.
+    """
+
+    def __init__(self, session: Path, *, everything: bool = False) -> None:
         path = session / "journal.jsonl"
-        # From the last line's start: the reader itself waits for complete lines.
-        self._reader = JournalReader(path, _line_start(path))
+        self._reader = JournalReader(path, 0 if everything else _line_start(path))
         self._seen: dict[str, Event] = {}
 
     def wait_for(self, id: str, timeout_s: float) -> Event | None:  # noqa: A002
@@ -116,10 +118,8 @@ class Answers:
 
 
 def wait_for(session: Path, id: str, timeout_s: float = 10.0) -> Event | None:  # noqa: A002
-    """Return what the journal says about a request, looking from its start; None where nothing came in time."""
-    answers = Answers(session)
-    answers._reader = JournalReader(session / "journal.jsonl")
-    return answers.wait_for(id, timeout_s)
+    """Return what the journal says about a request sent at any time; None where nothing came in time."""
+    return Answers(session, everything=True).wait_for(id, timeout_s)
 
 
 def _line_start(path: Path) -> int:
