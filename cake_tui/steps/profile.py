@@ -1,0 +1,117 @@
+"""Step 11: counters of a candidate from its time, its build and the problem's own work (no profiler on ``c``)."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from cake_tui.ir.expr import EvaluationError, ParseError, evaluate, parse
+from cake_tui.ir.program import DTYPE_BYTES
+from cake_tui.model.device import Device
+from cake_tui.model.facts import Profile, StaticFacts
+from cake_tui.model.problem import Problem
+
+
+class Work(msgspec.Struct, frozen=True):
+    """The least that one run must do, over the ranked shapes as the ranking weighs them; None: unknown.
+
+    `flops` is `minimum_work`; `bytes_moved` each input read once and each output written once.
+    """
+
+    flops: float | None
+    bytes_moved: float | None
+
+    def throughput_tflops(self, time_us: float | None) -> float | None:
+        """Return flops over time in TFLOP/s."""
+        if self.flops is None or not time_us:
+            return None
+        return self.flops / time_us / 1e6
+
+
+def work(problem: Problem) -> Work:
+    """Return the problem's least work; a problem that does not state it, or states nonsense, gives None."""
+    sizes = [dict(shape.sizes) for shape in problem.shapes]
+    return Work(
+        _ranked([_value(problem.minimum_work, one) for one in sizes], problem),
+        _ranked([_traffic(problem, one) for one in sizes], problem),
+    )
+
+
+def profile(
+    problem: Problem,
+    device: Device,
+    time_us: float | None,
+    facts: StaticFacts | None = None,
+    imbalance_pct: float | None = None,
+) -> Profile:
+    """Return what is known of a candidate without a profiler; `time_us` None where it was never timed.
+
+    Memory throughput is the least traffic over the time against the memory's peak; `sm_busy_pct` the least
+    arithmetic against the arithmetic peak of all cores. Neither exists where the device's peak is unknown.
+    """
+    least = work(problem)
+    memory = _share(least.bytes_moved, time_us, device.memory_gbps)
+    busy = _share(least.flops, time_us, device.peak_gflops)
+    facts = facts or StaticFacts()
+    counted = [moves for moves in (facts.spill_stores, facts.spill_loads) if moves is not None]
+    return Profile(
+        source="static" if memory is None and busy is None else "static+model",
+        memory_throughput_pct=memory,
+        sm_busy_pct=busy,
+        regs_per_thread=facts.registers,
+        max_smem_limit=device.smem_per_block_bytes or None,
+        vector_share=facts.vector_share,
+        spills=sum(counted) if counted else None,
+        bytes_moved=least.bytes_moved,
+        flops=least.flops,
+        imbalance_pct=imbalance_pct,
+    )
+
+
+def imbalance_pct(series: Sequence[object]) -> float | None:
+    """Return the median imbalance of the pool over some series, percent; None where none was measured."""
+    found = [value for value in (getattr(one, "imbalance_pct", None) for one in series) if value is not None]
+    return statistics.median(found) if found else None
+
+
+def _share(amount: float | None, time_us: float | None, peak_giga: float | None) -> float | None:
+    """Amount a run over time against a peak in 1e9 a second, percent."""
+    if amount is None or not time_us or not peak_giga:
+        return None
+    return 100.0 * amount / time_us / 1e3 / peak_giga
+
+
+def _traffic(problem: Problem, sizes: Mapping[str, int]) -> float | None:
+    total = 0.0
+    for buffer in problem.buffers:
+        elements = 1.0
+        for axis in buffer.shape:
+            length = _value(axis, sizes)
+            if length is None:
+                return None
+            elements *= length
+        times = 2 if buffer.role == "inout" else 1
+        total += elements * DTYPE_BYTES.get(buffer.dtype, 4) * times
+    return total or None
+
+
+def _value(text: str, sizes: Mapping[str, int]) -> float | None:
+    """Evaluate an expression over the sizes; None where it has no value above zero."""
+    try:
+        found = float(evaluate(parse(text), sizes))
+    except (ParseError, EvaluationError, OverflowError):
+        return None
+    return found if 0.0 < found < math.inf else None
+
+
+def _ranked(values: Sequence[float | None], problem: Problem) -> float | None:
+    """Weigh the shapes as the ranking weighs their times, so that work over time keeps its meaning."""
+    known = [value for value in values if value is not None]
+    if len(known) < len(values) or not known:
+        return None
+    if problem.ranking == "last":
+        return known[-1]
+    return statistics.geometric_mean(known) if problem.ranking == "geom" else statistics.fmean(known)
