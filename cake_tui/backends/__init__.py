@@ -56,8 +56,3 @@ class Backend(Protocol):
 
     def host(self, store: Path, device: Device) -> Host:
         """Make the evaluator's side; called in the evaluator process alone, imports the heavy things."""
-
-
-def binary_path(store: Path, sha256: str) -> Path:
-    """Where the store keeps a binary: by its content hash."""
-    return store / "binaries" / sha256[:2] / sha256

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -11,6 +12,11 @@ from cake_tui.model.lowered import Lowered
 from cake_tui.model.measure import Series
 from cake_tui.model.outcome import LaunchFailed, WrongAnswer
 from cake_tui.model.problem import Problem
+
+
+def binary_path(store: Path, sha256: str) -> Path:
+    """Say where a store keeps a binary: by its content hash."""
+    return store / "binaries" / sha256[:2] / sha256
 
 
 class BuildJob(msgspec.Struct, frozen=True):

@@ -1,0 +1,127 @@
+"""Input sets of the check: the problem's own fills, all positive, whole numbers, one-hot; by seed alone."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cake_tui.backends._values import axes, dimensions, number
+from cake_tui.errors import UserError
+from cake_tui.model.problem import BufferSpec, Problem, Shape
+
+Array = npt.NDArray[Any]
+
+SETS = ("integers", "one-hot", "default", "positive")
+EXACT_SETS = ("integers", "one-hot")
+DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i32": np.int32, "u8": np.uint8}
+FILLS = ("normal", "uniform", "zeros", "ones", "integers")
+
+
+def inputs_of(problem: Problem) -> tuple[BufferSpec, ...]:
+    """Return the buffers that a kernel reads."""
+    return tuple(spec for spec in problem.buffers if spec.role != "out")
+
+
+def outputs_of(problem: Problem) -> tuple[BufferSpec, ...]:
+    """Return the buffers that a kernel writes."""
+    return tuple(spec for spec in problem.buffers if spec.role != "in")
+
+
+def operands(problem: Problem) -> tuple[BufferSpec, BufferSpec] | None:
+    """Return the two factors of a contraction: its first two inputs; None for other families."""
+    found = inputs_of(problem)
+    return (found[0], found[1]) if problem.family == "contraction" and len(found) >= 2 else None
+
+
+def contracted_axes(problem: Problem) -> tuple[str, ...]:
+    """Return the axes that both factors have and the output has not."""
+    factors = operands(problem)
+    if factors is None:
+        return ()
+    kept = set(axes(outputs_of(problem)[0]))
+    return tuple(axis for axis in axes(factors[0]) if axis in axes(factors[1]) and axis not in kept)
+
+
+def contracted_length(problem: Problem, shape: Shape) -> int:
+    """Return how many products one output sums; 1 for other families."""
+    factors = operands(problem)
+    if factors is None:
+        return 1
+    sizes = dict(zip(axes(factors[0]), dimensions(factors[0], shape)))
+    return math.prod(sizes[axis] for axis in contracted_axes(problem))
+
+
+def make_inputs(problem: Problem, shape: Shape, input_set: str, seed: int) -> dict[str, Array]:
+    """Return one array a buffer that the kernel reads, of the buffer's dtype; the same for equal arguments."""
+    made: dict[str, Array] = {}
+    for position, spec in enumerate(inputs_of(problem)):
+        if spec.dtype not in DTYPES:
+            raise UserError(f"buffer {spec.name}: dtype {spec.dtype} has no reference here; known: {', '.join(DTYPES)}")
+        random = np.random.Generator(np.random.SFC64([seed % 2**32, SETS.index(input_set), position]))
+        made[spec.name] = _fill(problem, spec, position, shape, input_set, random)
+    return made
+
+
+def _fill(
+    problem: Problem, spec: BufferSpec, position: int, shape: Shape, input_set: str, random: np.random.Generator
+) -> Array:
+    size, dtype = dimensions(spec, shape), DTYPES[spec.dtype]
+    if input_set == "default":
+        return _default(spec, size, shape, random)
+    if input_set == "positive":
+        scale = 4.0 / contracted_length(problem, shape) if operands(problem) and position == 1 else 1.0
+        return _cast(random.random(size, dtype=np.float32) * np.float32(scale), dtype)
+    length = contracted_length(problem, shape)
+    if input_set == "one-hot" and operands(problem) and position == 0:
+        return _one_hot(problem, spec, size, random).astype(dtype)
+    # Every partial sum of integer products stays below 2^24, so each order of summation is exact; the values
+    # are exact in bf16 too.
+    most = 120 if input_set == "one-hot" else max(1, min(8, math.isqrt(2**23 // max(length, 1))))
+    least = 0 if spec.dtype == "u8" else -most
+    return random.integers(least, most, size, dtype=np.int32, endpoint=True).astype(dtype)
+
+
+def _default(spec: BufferSpec, size: tuple[int, ...], shape: Shape, random: np.random.Generator) -> Array:
+    """Fill as the problem says; a fill that is a number is a constant."""
+    scale = np.float32(number(spec.scale, shape))
+    dtype = DTYPES[spec.dtype]
+    match spec.fill:
+        case "normal":
+            values: Array = random.standard_normal(size, dtype=np.float32)
+        case "uniform":
+            values = random.random(size, dtype=np.float32)
+        case "zeros":
+            values = np.zeros(size, np.float32)
+        case "ones":
+            values = np.ones(size, np.float32)
+        case "integers":
+            values = random.integers(0 if spec.dtype == "u8" else -8, 8, size, endpoint=True).astype(np.float32)
+        case _:
+            values = np.full(size, number(spec.fill, shape), np.float32)
+    return _cast(values * scale, dtype)
+
+
+def _cast(values: Array, dtype: Any) -> Array:
+    """Give the values their type; whole-number types take the nearest, spread over their small values."""
+    if np.issubdtype(dtype, np.integer):
+        return np.rint(np.abs(values) * 16 if dtype is np.uint8 else values * 16).clip(-127, 127).astype(dtype)
+    cast: Array = values.astype(dtype, copy=False)
+    return cast
+
+
+def _one_hot(problem: Problem, spec: BufferSpec, size: tuple[int, ...], random: np.random.Generator) -> Array:
+    """One 1 along the contracted axes for each element of the others, so that the output copies the other factor."""
+    names = axes(spec)
+    inner = [names.index(axis) for axis in contracted_axes(problem)]
+    outer = [position for position in range(len(size)) if position not in inner]
+    rows = math.prod(size[position] for position in outer)
+    length = math.prod(size[position] for position in inner)
+    flat = np.zeros((rows, length), np.float32)
+    if rows and length:
+        picks = np.concatenate([random.permutation(length) for _ in range(-(-rows // length))])[:rows]
+        flat[np.arange(rows), picks] = 1.0
+    ordered = flat.reshape([size[position] for position in (*outer, *inner)])
+    return np.ascontiguousarray(ordered.transpose(np.argsort([*outer, *inner])))

@@ -1,0 +1,174 @@
+"""The float64 reference of a problem: the value and its scale S, from `reference.py` or from `value` alone.
+
+S is what errors are measured in, u*S with u = 2^-24: |A||B| + |bias| for a contraction; for an elementwise
+kernel the inputs' sizes through the derivative.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from cake_tui.backends._inputs import contracted_axes, inputs_of, operands, outputs_of
+from cake_tui.backends._values import Evaluator, axes, is_exact
+from cake_tui.errors import UserError
+from cake_tui.ir.expr import EvaluationError, ParseError, parse
+from cake_tui.model.problem import Problem
+
+U = 2.0**-24
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """Values and scales in float64, by output buffer."""
+
+    values: Mapping[str, Any]
+    scales: Mapping[str, Any]
+
+
+class Referee:
+    """Computes references of one problem in `xp`; raises UserError where the problem gives none."""
+
+    def __init__(self, problem: Problem, xp: Any, erf: Callable[[Any], Any]) -> None:
+        self.problem = problem
+        self.xp = xp
+        self.output = outputs_of(problem)[0]
+        self._evaluator = Evaluator(xp, axes(self.output), erf)
+        self._written = _written_reference(problem)
+        if self._written is None and problem.family not in ("contraction", "elementwise"):
+            raise UserError(f"kernel {problem.kernel}: family {problem.family} needs a reference.py; none is there")
+        if self._written is None:
+            try:
+                parse(problem.value, [spec.name for spec in problem.buffers])
+            except ParseError as error:
+                raise UserError(f"kernel {problem.kernel}: value: {error}") from None
+
+    @property
+    def exact(self) -> bool:
+        """Say whether whole-number inputs must give the value bit for bit."""
+        return self._written is None and is_exact(self.problem.value)
+
+    @property
+    def row_axis(self) -> str | None:
+        """The output's first axis where rows can be computed alone, else None."""
+        factors = operands(self.problem)
+        row = axes(self.output)[0] if axes(self.output) else None
+        return row if self._written is None and factors and row in axes(factors[0]) else None
+
+    def compute(self, inputs: Mapping[str, Any]) -> Reference:
+        """Return value and scale for these inputs (any dtype; float64 inside)."""
+        xp = self.xp
+        wide = {name: xp.asarray(array, dtype=xp.float64) for name, array in inputs.items()}
+        if self._written is not None:
+            return self._from_text(wide)
+        if operands(self.problem):
+            return self._contraction(wide, xp.float64)
+        return self._elementwise(wide)
+
+    def rows(self, inputs: Mapping[str, Any], rows: Any) -> Reference:
+        """Return value and scale of some rows of the output's first axis, at the cost of those rows alone."""
+        taken = dict(inputs)
+        for spec in inputs_of(self.problem):
+            names = axes(spec)
+            if self.row_axis in names:
+                taken[spec.name] = self.xp.take(inputs[spec.name], rows, axis=names.index(self.row_axis))
+        return self.compute(taken)
+
+    def in_single(self, inputs: Mapping[str, Any]) -> Any:
+        """Return the first output computed by the library in the inputs' own precision (peers, self-test)."""
+        if self._written is not None:
+            value, _ = self._written(self.xp, **inputs)
+            return value[0] if isinstance(value, tuple) else value
+        if operands(self.problem):
+            return self.value_of(self.accumulate(inputs, self.xp.float32), inputs)
+        return self._evaluator.value(self.problem.value, inputs)
+
+    def accumulate(self, inputs: Mapping[str, Any], dtype: Any) -> Any:
+        """Return the sum of products over the contracted axes, in `dtype`."""
+        factors = operands(self.problem)
+        assert factors is not None
+        a, b = (self.xp.asarray(inputs[spec.name], dtype=dtype) for spec in factors)
+        names = [axes(spec) for spec in factors]
+        if names[0][-1:] == names[1][:1] == contracted_axes(self.problem) and len(names[0]) == len(names[1]) == 2:
+            return a @ b
+        letters = {axis: chr(97 + i) for i, axis in enumerate(dict.fromkeys((*names[0], *names[1])))}
+        left, right, out = ("".join(letters[axis] for axis in each) for each in (*names, axes(self.output)))
+        return self.xp.einsum(f"{left},{right}->{out}", a, b, optimize=True)
+
+    def value_of(self, acc: Any, inputs: Mapping[str, Any]) -> Any:
+        """Return `value` for a given sum `acc`."""
+        found = self._evaluator.value(self.problem.value, {**inputs, "acc": acc})
+        return self.xp.broadcast_to(found, acc.shape)
+
+    def _contraction(self, wide: Mapping[str, Any], dtype: Any) -> Reference:
+        xp = self.xp
+        factors = operands(self.problem)
+        assert factors is not None
+        used = {spec.name for spec in factors}
+        scale = self.accumulate({name: xp.abs(wide[name]) for name in used}, dtype)
+        for spec in inputs_of(self.problem):
+            if spec.name not in used:
+                placed = self._evaluator.value(
+                    f"{spec.name}[{', '.join(axes(spec))}]", {spec.name: xp.abs(wide[spec.name])}
+                )
+                scale = scale + placed
+        value = self.value_of(self.accumulate(wide, dtype), wide)
+        return Reference({self.output.name: value}, {self.output.name: scale})
+
+    def _elementwise(self, wide: Mapping[str, Any]) -> Reference:
+        """Scale: |y| + sum over inputs of |x| |df/dx|, the derivative by central differences."""
+        xp = self.xp
+        placed = {spec.name: wide[spec.name] for spec in inputs_of(self.problem)}
+        value = self._evaluator.value(self.problem.value, placed)
+        scale = xp.abs(value)
+        for name, x in placed.items():
+            step = 1e-6 * xp.maximum(xp.abs(x), 1.0)
+            up = self._evaluator.value(self.problem.value, {**placed, name: x + step})
+            down = self._evaluator.value(self.problem.value, {**placed, name: x - step})
+            scale = scale + xp.abs(x) * xp.abs(up - down) / (2.0 * step)
+        return Reference({self.output.name: value}, {self.output.name: scale})
+
+    def _from_text(self, wide: Mapping[str, Any]) -> Reference:
+        assert self._written is not None
+        found, scale = self._written(self.xp, **wide)
+        names = [spec.name for spec in outputs_of(self.problem)]
+        values = found if isinstance(found, tuple) else (found,)
+        scales = scale if isinstance(scale, tuple) else (scale,)
+        if len(values) != len(names) or len(scales) != len(names):
+            raise UserError(f"reference.py of {self.problem.kernel}: {len(values)} values for {len(names)} outputs")
+        return Reference(dict(zip(names, values)), dict(zip(names, scales)))
+
+
+def _written_reference(problem: Problem) -> Callable[..., Any] | None:
+    """Compile the text of `reference.py`; raises UserError naming what is wrong with it."""
+    if problem.reference is None:
+        return None
+    place = f"reference.py of {problem.kernel}"
+    space: dict[str, Any] = {"__name__": "reference"}
+    try:
+        exec(compile(problem.reference, place, "exec"), space)
+        found = space["reference"]
+        inspect.signature(found).bind(None, **{spec.name: None for spec in inputs_of(problem)})
+    except SyntaxError as error:
+        raise UserError(f"{place}, line {error.lineno}: {error.msg}") from None
+    except KeyError:
+        raise UserError(f"{place}: no function reference(xp, **buffers); write one that returns (out, S)") from None
+    except TypeError as error:
+        raise UserError(f"{place}: reference does not take the kernel's inputs: {error}") from None
+    assert callable(found)
+    return found  # type: ignore[no-any-return]
+
+
+def readable(problem: Problem) -> None:
+    """Raise UserError where an expression of the problem has no value (sizes, scales)."""
+    from cake_tui.backends._values import dimensions, number
+
+    for shape in problem.shapes:
+        for spec in problem.buffers:
+            try:
+                dimensions(spec, shape)
+                number(spec.scale, shape)
+            except (ParseError, EvaluationError) as error:
+                raise UserError(f"kernel {problem.kernel}: buffer {spec.name}: {error}") from None

@@ -1,0 +1,173 @@
+"""The runtime's Python face: compiles `runtime.c` once per compiler, calls it through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cake_tui.backends.cpu.compilers import find_compiler, runtime_command, version
+from cake_tui.config import cache_dir, child_environment
+from cake_tui.errors import ENVIRONMENT, UserError
+
+SOURCE = Path(__file__).with_name("runtime.c")
+MAX_ARGUMENTS = 24
+RATE_ADDS = 1 << 21  # about half a millisecond to a millisecond
+
+
+class CLaunch(ctypes.Structure):
+    """`struct cake_launch`."""
+
+    _fields_ = [
+        ("entry", ctypes.c_void_p),
+        ("grid", ctypes.c_int32 * 3),
+        ("arguments", ctypes.c_int32),
+        ("argument", ctypes.c_size_t * MAX_ARGUMENTS),
+    ]
+
+
+class _CBatch(ctypes.Structure):
+    """`struct cake_batch`."""
+
+    _fields_ = [
+        ("launches", ctypes.POINTER(CLaunch)),
+        ("launch_count", ctypes.c_int32),
+        ("repeats", ctypes.c_int32),
+        ("touch", ctypes.c_void_p),
+        ("touch_bits", ctypes.POINTER(ctypes.c_uint32)),
+        ("touch_count", ctypes.c_int32),
+        ("backward", ctypes.c_int32),
+        ("flush", ctypes.POINTER(ctypes.c_void_p)),
+        ("flush_bytes", ctypes.POINTER(ctypes.c_uint64)),
+        ("flush_count", ctypes.c_int32),
+        ("state_changed", ctypes.c_int32),
+        ("ns", ctypes.c_int64),
+        ("busy_max_ns", ctypes.c_int64),
+        ("busy_mean_ns", ctypes.c_int64),
+    ]
+
+
+class Ran(msgspec.Struct, frozen=True):
+    """One batch: its time, the busiest and the mean thread's time, and whether rounding modes came back changed."""
+
+    ns: int
+    busy_max_ns: int
+    busy_mean_ns: int
+    state_changed: bool
+
+
+class Touch(msgspec.Struct, frozen=True):
+    """One 4-byte input element that changes before each repeat: its address and the bits it takes in turn."""
+
+    address: int
+    bits: tuple[int, ...]
+
+    def last(self, repeats: int) -> int:
+        """Return the bits that the element has after `repeats` repeats."""
+        return self.bits[(repeats - 1) % len(self.bits)]
+
+
+class Runtime:
+    """The loaded C library with its pool of `threads` threads; one a process."""
+
+    def __init__(self, threads: int, last_word_fd: int = -1) -> None:
+        self.library = ctypes.CDLL(str(_compiled()))
+        self._declare()
+        self.threads = threads
+        error = self.library.cake_start(threads)
+        if error:
+            raise UserError(f"{threads} threads: {os.strerror(abs(error))}; set `threads` lower", ENVIRONMENT)
+        if last_word_fd >= 0:
+            self.library.cake_watch_faults(last_word_fd)
+
+    def run(
+        self, launches: Sequence[CLaunch], repeats: int = 1, touch: Touch | None = None, backward: bool = False,
+        flush: Sequence[tuple[int, int]] = (),
+    ) -> Ran:  # fmt: skip
+        """Run the launches in order, `repeats` times; `flush` lists (address, bytes) to drop from the caches."""
+        batch = _CBatch(
+            launches=(CLaunch * len(launches))(*launches),
+            launch_count=len(launches), repeats=repeats, backward=backward, flush_count=len(flush),
+        )  # fmt: skip
+        if touch is not None:
+            batch.touch = touch.address
+            batch.touch_bits = (ctypes.c_uint32 * len(touch.bits))(*touch.bits)
+            batch.touch_count = len(touch.bits)
+        if flush:
+            batch.flush = (ctypes.c_void_p * len(flush))(*(address for address, _ in flush))
+            batch.flush_bytes = (ctypes.c_uint64 * len(flush))(*(size for _, size in flush))
+        self.library.cake_run(ctypes.byref(batch))
+        return Ran(batch.ns, batch.busy_max_ns, batch.busy_mean_ns, bool(batch.state_changed))
+
+    def rate(self) -> float:
+        """Return dependent additions a nanosecond, over about a millisecond."""
+        return RATE_ADDS / max(int(self.library.cake_rate(RATE_ADDS)), 1)
+
+    def erf(self, values: Any) -> Any:
+        """Return the error function of an array, in float64."""
+        import numpy as np
+
+        found = np.array(values, dtype=np.float64, order="C")
+        self.library.cake_erf(found.ctypes.data, found.size)
+        return found
+
+    def map(self, size: int) -> int:
+        """Return the address of `size` bytes (whole pages) between two unreadable pages; raises MemoryError."""
+        address = self.library.cake_map(size)
+        if not address:
+            raise MemoryError(f"{size} bytes")
+        return int(address)
+
+    def unmap(self, address: int, size: int) -> None:
+        """Give pages of `map` back."""
+        self.library.cake_unmap(address, size)
+
+    def _declare(self) -> None:
+        """Name types where ctypes' default (int) is wrong."""
+        library = self.library
+        for name in ("cake_float_state", "cake_handlers", "cake_environment", "cake_heap_bytes"):
+            getattr(library, name).restype = ctypes.c_uint64
+        library.cake_map.restype = ctypes.c_void_p
+        library.cake_map.argtypes = [ctypes.c_uint64]
+        library.cake_unmap.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
+        library.cake_rate.restype = ctypes.c_int64
+        library.cake_rate.argtypes = [ctypes.c_uint64]
+        library.cake_run.argtypes = [ctypes.POINTER(_CBatch)]
+        library.cake_run.restype = None
+        library.cake_name_region.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_char_p]
+        library.cake_erf.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
+
+
+def _compiled() -> Path:
+    """Return the compiled runtime, from the cache where this source and compiler were met before."""
+    command = find_compiler()
+    key = hashlib.sha256(SOURCE.read_bytes() + "\0".join((*command, version(command))).encode()).hexdigest()[:32]
+    folder = cache_dir()
+    target = folder / f"runtime-{key}.so"
+    if target.is_file():
+        return target
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, scratch = tempfile.mkstemp(prefix="runtime-", suffix=".tmp", dir=folder)
+    except OSError as error:
+        raise UserError(f"cache folder {folder}: {error.strerror}; set XDG_CACHE_HOME", ENVIRONMENT) from None
+    os.close(handle)
+    try:
+        done = subprocess.run(
+            runtime_command(command, SOURCE, Path(scratch)), capture_output=True, timeout=120, check=False,
+            env=child_environment(LC_ALL="C"),
+        )  # fmt: skip
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            raise UserError(f"{version(command)} cannot compile the runtime: {said[0] if said else ''}", ENVIRONMENT)
+        Path(scratch).rename(target)
+    finally:
+        Path(scratch).unlink(missing_ok=True)
+    return target

@@ -1,0 +1,269 @@
+"""Times pairs: holder and candidate in ABBA order on fresh buffers, and looks at what the timed launches wrote."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cake_tui.backends._bounds import compare
+from cake_tui.backends._inputs import inputs_of, make_inputs, outputs_of
+from cake_tui.backends._reference import Referee
+from cake_tui.backends.cpu.clock import read_clock
+from cake_tui.backends.cpu.memory import Array, name_regions
+from cake_tui.backends.cpu.runtime import Runtime, Touch
+from cake_tui.backends.cpu.subject import Arm, Inputs, Libraries
+from cake_tui.errors import Ended
+from cake_tui.model.jobs import Subject, Timed, TimePairs
+from cake_tui.model.measure import Pair, Series
+from cake_tui.model.outcome import CheckFailure, Outcome, WrongAnswer
+from cake_tui.model.problem import Problem, Shape
+
+TOUCH_VALUES = 7  # odd, so that few repeat counts end on the value that they began with
+CHECKED_ROWS = 3
+MOST_REPEATS = 1_000_000
+
+
+class ArmEnded(Ended):
+    """What an arm wrote while it was timed is wrong; `arm` says whose."""
+
+    def __init__(self, outcome: Outcome, arm: str) -> None:
+        super().__init__(outcome)
+        self.arm = arm
+
+
+class Bench:
+    """One shape's buffers for one series: shared inputs, one arm a subject, and the element that changes."""
+
+    def __init__(
+        self, runtime: Runtime, libraries: Libraries, problem: Problem, shape: Shape, subjects: Mapping[str, Subject],
+        seed: int,
+    ) -> None:  # fmt: skip
+        self.runtime, self.libraries, self.problem, self.shape = runtime, libraries, problem, shape
+        self.values = make_inputs(problem, shape, "default", seed)
+        self.inouts = {spec.name: self.values[spec.name] for spec in inputs_of(problem) if spec.role == "inout"}
+        self.inputs = Inputs(runtime, problem, shape, "guarded", 64)
+        self.inputs.fill(self.values)
+        self.arms: dict[str, Arm] = {}
+        self._subjects = subjects
+        for name, subject in subjects.items():
+            library = libraries.load(subject.binary_sha256)
+            self.arms[name] = Arm(runtime, library, subject, problem, shape, self.inputs, "guarded", 64)
+        name_regions(runtime, [buffer for arm in self.arms.values() for buffer in arm.buffers])
+        self.touch, self._touched = self._pick_element(np.random.default_rng([seed % 2**32, 77]))
+        for arm in self.arms.values():
+            arm.poison(0, self.inouts)
+
+    def sample_ns(self, name: str, repeats: int) -> int:
+        """Run one arm's batch and return its time in nanoseconds."""
+        return self.arms[name].run(repeats, self.touch, cold=self.problem.cache == "cold").ns
+
+    def fingerprint(self, name: str) -> str:
+        """Hash what an arm's last launch wrote."""
+        digest = hashlib.blake2b(digest_size=16)
+        for buffer in self.arms[name].outputs.values():
+            digest.update(buffer.array.tobytes())
+        return digest.hexdigest()
+
+    def judge_memory(self, repeats: int) -> None:
+        """Raise Ended(WrongAnswer) where guards or inputs changed; `repeats` are those of the batch that ran last."""
+        for arm in self.arms.values():
+            for buffer in arm.buffers:
+                broken = buffer.broken_guard()
+                if broken:
+                    raise self._wrong("guard", broken)
+        expected = self.values_after(repeats)
+        for name, buffer in self.inputs.buffers.items():
+            if not np.array_equal(buffer.array.view(np.uint8), expected[name].view(np.uint8)):
+                raise self._wrong("inputs_changed", f"{name} was changed while it was timed")
+
+    def judge(self, name: str, repeats: int, referee: Referee) -> None:
+        """Hold an arm's last timed launch against an untimed one elsewhere and against the reference.
+
+        Raises Ended(WrongAnswer): rows that do not follow the element that changed, outputs unlike those of the
+        same kernel on a copy of the inputs.
+        """
+        if self.inouts:
+            return  # outputs of repeated launches on their own results have no single right value
+        values = self.values_after(repeats)
+        found = {output: buffer.array.copy() for output, buffer in self.arms[name].outputs.items()}
+        self._compare_rows(found, values, referee)
+        self._compare_again(found, self._elsewhere(name, values), values, referee)
+
+    def values_after(self, repeats: int) -> dict[str, Array]:
+        """Return the inputs as a batch of `repeats` leaves them: one element changed."""
+        values = dict(self.values)
+        if self.touch is not None and self._touched is not None:
+            which, index = self._touched
+            values[which] = values[which].copy()
+            values[which].reshape(-1).view(np.uint32)[index] = self.touch.last(repeats)
+        return values
+
+    def free(self) -> None:
+        """Give all memory back."""
+        for arm in self.arms.values():
+            arm.free()
+        self.inputs.free()
+
+    def _elsewhere(self, name: str, values: Mapping[str, Array]) -> dict[str, Array]:
+        """Run the subject once, untimed, on a copy of the inputs at other addresses."""
+        inputs = Inputs(self.runtime, self.problem, self.shape, "edge", 64)
+        inputs.fill(values)
+        subject = self._subjects[name]
+        library = self.libraries.load(subject.binary_sha256)
+        arm = Arm(self.runtime, library, subject, self.problem, self.shape, inputs, "guarded", 64)
+        arm.poison(1, {})
+        arm.run()
+        copies = {spec_name: buffer.array.copy() for spec_name, buffer in arm.outputs.items()}
+        arm.free()
+        inputs.free()
+        return copies
+
+    def _compare_rows(self, found: Mapping[str, Array], values: Mapping[str, Array], referee: Referee) -> None:
+        """Hold some rows, the changed one among them, against the float64 reference."""
+        output = outputs_of(self.problem)[0].name
+        if referee.row_axis is None:
+            reference, mine = referee.compute(values), found
+        else:
+            count = found[output].shape[0]
+            rows = {*np.random.default_rng(count).integers(0, count, CHECKED_ROWS).tolist()} if count else set()
+            if self._touched is not None and self._touched[0] == inputs_of(self.problem)[0].name:
+                rows.add(self._touched[1] // max(math.prod(self.values[self._touched[0]].shape[1:]), 1) % max(count, 1))
+            picked = sorted(rows)
+            reference, mine = referee.rows(values, picked), {output: found[output][picked]}
+        for name, value in reference.values.items():
+            result = compare(mine[name], value, reference.scales[name], self.problem, "random")
+            if not result.passed:
+                raise self._wrong(
+                    "timed_output", f"a timed launch wrote {result.found} where {result.expected:.6g} is right",
+                    bad=result.bad_elements, elements=result.elements,
+                )  # fmt: skip
+
+    def _compare_again(
+        self, found: Mapping[str, Array], again: Mapping[str, Array], values: Mapping[str, Array], referee: Referee
+    ) -> None:
+        """Outputs of timed and untimed launch are bit-equal, or both right where the order of sums is free."""
+        for name, array in found.items():
+            unlike = int(np.count_nonzero(array.view(np.uint8) != again[name].view(np.uint8)))
+            if not unlike:
+                continue
+            reference = referee.compute(values)
+            for one in (found, again):
+                if not compare(
+                    one[name], reference.values[name], reference.scales[name], self.problem, "random"
+                ).passed:
+                    raise self._wrong("timed_output", f"timed and untimed launch differ in {unlike} bytes of {name}")
+
+    def _pick_element(self, random: np.random.Generator) -> tuple[Touch | None, tuple[str, int] | None]:
+        """Choose a 4-byte input element and the values that it takes in turn."""
+        for spec in inputs_of(self.problem):
+            array = self.values[spec.name]
+            if spec.dtype == "f32" and spec.role == "in" and array.size:
+                index = int(random.integers(array.size))
+                size = float(np.std(array)) or 1.0
+                values = (random.uniform(1.0, 2.0, TOUCH_VALUES) * size).astype(np.float32)
+                touch = Touch(
+                    self.inputs.buffers[spec.name].address + 4 * index, tuple(values.view(np.uint32).tolist())
+                )
+                return touch, (spec.name, index)
+        return None, None
+
+    def _wrong(self, failure: CheckFailure, reason: str, bad: int = 0, elements: int = 0) -> Ended:
+        return Ended(
+            WrongAnswer(
+                step="measure", failure=failure, reason=reason, input_set="default", shape=self.shape.text,
+                bad_elements=bad, elements=elements,
+            )
+        )  # fmt: skip
+
+
+def timed_shapes(problem: Problem) -> tuple[Shape, ...]:
+    """Return the shapes that a sample runs."""
+    return problem.shapes[-1:] if problem.ranking == "last" else problem.shapes
+
+
+def rank(problem: Problem, times_us: Sequence[float]) -> float:
+    """Combine one time a shape by the problem's ranking, in microseconds."""
+    if problem.ranking == "geom":
+        return math.exp(sum(math.log(max(time, 1e-9)) for time in times_us) / len(times_us))
+    return times_us[-1] if problem.ranking == "last" else sum(times_us) / len(times_us)
+
+
+class Repeats:
+    """How many launches make a sample: measured once a subject and shape, then fixed."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Any, ...], int] = {}
+
+    def of(self, bench: Bench, name: str, subject: Subject, sample_ms: float) -> int:
+        """Return the count for which a batch lasts `sample_ms` or longer."""
+        key = (subject.binary_sha256, bench.shape, bench.problem.cache, sample_ms)
+        if key not in self._known:
+            count, ns = 1, bench.sample_ns(name, 1)
+            while ns < sample_ms * 1e6 and count < MOST_REPEATS:
+                # At most tenfold, since the first launches are slow; a little more than asked for.
+                count = min(
+                    max(count + 1, math.ceil(count * min(10.0, 1.1 * sample_ms * 1e6 / max(ns, 1)))), MOST_REPEATS
+                )
+                ns = bench.sample_ns(name, count)
+            self._known[key] = count
+        return self._known[key]
+
+
+def time_pairs(runtime: Runtime, libraries: Libraries, repeats: Repeats, job: TimePairs, referee: Referee) -> Timed:
+    """Do the job; raises Ended where what the candidate wrote while timed is wrong."""
+    problem = job.problem
+    subjects = {"holder": job.holder, "candidate": job.candidate}
+    benches = [
+        Bench(runtime, libraries, problem, shape, subjects, job.seed + i)
+        for i, shape in enumerate(timed_shapes(problem))
+    ]
+    try:
+        counts = {
+            (name, bench.shape): repeats.of(bench, name, subject, job.sample_ms)
+            for bench in benches
+            for name, subject in subjects.items()
+        }
+        pairs = []
+        busy_max = busy_mean = 0
+        before = read_clock(runtime)
+        for position in range(max(job.pairs, 1)):
+            holder_first = position % 2 == job.seed % 2
+            times: dict[str, list[float]] = {"holder": [], "candidate": []}
+            for bench in benches:
+                for name in ("holder", "candidate") if holder_first else ("candidate", "holder"):
+                    count = counts[name, bench.shape]
+                    ran = bench.arms[name].run(count, bench.touch, cold=problem.cache == "cold")
+                    times[name].append(ran.ns / count / 1e3)
+                    if name == "candidate":
+                        busy_max, busy_mean = busy_max + ran.busy_max_ns, busy_mean + ran.busy_mean_ns
+            pairs.append(Pair(rank(problem, times["holder"]), rank(problem, times["candidate"]), holder_first))
+        after = read_clock(runtime)
+        prints = [_prints(bench, counts, holder_first, referee) for bench in benches]
+        return Timed(
+            Series(
+                pairs=tuple(pairs), before=before, after=after,
+                output_fingerprint="+".join(candidate for _, candidate in prints),
+                holder_fingerprint="+".join(holder for holder, _ in prints),
+                imbalance_pct=100.0 * (busy_max / busy_mean - 1.0) if busy_mean else None,
+            )
+        )  # fmt: skip
+    finally:
+        for bench in benches:
+            bench.free()
+
+
+def _prints(
+    bench: Bench, counts: Mapping[tuple[str, Shape], int], holder_first: bool, referee: Referee
+) -> tuple[str, str]:
+    """Judge what the last timed launches wrote; return the fingerprints of holder and candidate."""
+    bench.judge_memory(counts["candidate" if holder_first else "holder", bench.shape])
+    for name in bench.arms:
+        try:
+            bench.judge(name, counts[name, bench.shape], referee)
+        except Ended as ended:
+            raise ArmEnded(ended.outcome, name) from None
+    return bench.fingerprint("holder"), bench.fingerprint("candidate")

@@ -1,0 +1,313 @@
+"""This machine: compilers in parallel, one evaluator for the device and a warm spare."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cake_tui import registry
+from cake_tui.errors import UserError
+from cake_tui.executors import Wait, _leash
+from cake_tui.executors._child import Child
+from cake_tui.executors._compile import Compile
+from cake_tui.executors._patience import TICK_S, Limit
+from cake_tui.model.device import Device
+from cake_tui.model.jobs import (
+    BuildJob,
+    BuildReply,
+    Built,
+    EvaluatorJob,
+    EvaluatorReply,
+    Lost,
+    NotBuilt,
+    TimePairs,
+    TimePeer,
+    binary_path,
+)
+
+START_S = 60.0  # numpy, the runtime's compile; usually a fifth of a second
+MEMORY_SHARE = 0.6  # of the machine's, for one evaluator
+
+
+class Local:
+    """Runs jobs of one backend on one device of this machine; binaries and build records live in `store`.
+
+    Must be made and used in one thread that lives as long as it does (the evaluator dies with that thread).
+    `parallel` compilers run at once (default: the device's cores). While a kernel is timed on the CPU,
+    compilers still at work are stopped and go on afterwards, unless `build_while_timing`.
+    """
+
+    def __init__(
+        self, backend_name: str, store: Path, device: Device, parallel: int = 0, memory_bytes: int = 0,
+        build_while_timing: bool = False,
+    ) -> None:  # fmt: skip
+        self.store = Path(store).absolute()
+        self.device = device
+        self.parallel = parallel or max(device.cores, 1)
+        self.memory_bytes = memory_bytes or int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * MEMORY_SHARE)
+        self.replacements = 0
+        self._backend_name = backend_name
+        self._backend: Any = registry.load("backends", backend_name)
+        self._build_while_timing = build_while_timing
+        self._compilers: dict[int, Compile] = {}
+        self._version: str | None = None
+        self._mark = secrets.token_hex(16)
+        self._closed = False
+        self.store.mkdir(parents=True, exist_ok=True)
+        self._leash = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(_leash.__file__), self._mark],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        self._evaluator = self._start()
+        self._spare: Child | None = None
+
+    # --- builds -----------------------------------------------------------------------------------------
+
+    def build(self, jobs: Sequence[BuildJob], wait: Wait | None = None) -> Iterator[tuple[int, BuildReply]]:
+        """Compile all, as many at once as the machine has cores, and yield (position, reply) as each ends.
+
+        Equal jobs are compiled once; what is in the store is not compiled again. Leaving the iterator, or an
+        exception from `wait`, ends the compilers at work. Raises UserError (ENVIRONMENT) without a compiler.
+        """
+        waiting: dict[str, list[int]] = {}
+        for position, job in enumerate(jobs):
+            reply = self._backend.build_in_process(job, self.device)
+            key = self._key(job) if reply is None else ""
+            if reply is None:
+                reply = self._recorded(key)
+            if reply is not None:
+                yield position, reply
+            else:
+                waiting.setdefault(key, []).append(position)
+        queue, running = list(waiting), dict[str, Compile]()
+        try:
+            while queue or running:
+                while queue and len(running) < self.parallel:
+                    key = queue.pop(0)
+                    running[key] = self._compile(jobs[waiting[key][0]])
+                    self._compilers[id(running[key])] = running[key]
+                ended = self._step(running)
+                if wait is not None:
+                    wait()
+                for key, status in ended:
+                    one = running.pop(key)
+                    self._compilers.pop(id(one), None)
+                    reply = self._ended(key, jobs[waiting[key][0]], one, status)
+                    for position in waiting[key]:
+                        yield position, reply
+        finally:
+            for one in running.values():
+                self._compilers.pop(id(one), None)
+                one.end()
+                shutil.rmtree(one.folder, ignore_errors=True)
+
+    def _step(self, running: dict[str, Compile]) -> list[tuple[str, int]]:
+        """Let the compilers work for at most a tick; return those that ended with their status."""
+        poller = select.poll()
+        for one in running.values():
+            poller.register(one.fd, select.POLLIN)
+        poller.poll(TICK_S * 1e3 / 5)
+        found = [(key, one.poll()) for key, one in running.items()]
+        return [(key, status) for key, status in found if status is not None]
+
+    def _compile(self, job: BuildJob) -> Compile:
+        scratch = self.store / "building"
+        scratch.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix="build-", dir=scratch))
+        (folder / self._source(job)).write_text(job.lowered.source, encoding="utf-8")
+        return Compile(self._command(job), folder, job.timeout_s, self._mark)
+
+    def _source(self, job: BuildJob) -> Path:
+        return Path("kernel.cu" if job.lowered.target == "cuda" else "kernel.c")
+
+    def _command(self, job: BuildJob) -> tuple[str, ...]:
+        return self._backend.compile_command(job, self.device, self._source(job), Path("kernel.so"))
+
+    def _ended(self, key: str, job: BuildJob, one: Compile, status: int) -> BuildReply:
+        """Turn an ended compiler into a reply; a binary goes into the store."""
+        command, log = self._command(job), one.log
+        binary = one.folder / "kernel.so"
+        try:
+            if one.timed_out:
+                reason = f"the compiler took longer than {job.timeout_s:g} s and was ended"
+            elif status < 0:
+                reason = f"the compiler was ended by {signal.Signals(-status).name}"
+            elif status > 0:
+                reason = _first_error(log.text) or f"the compiler ended with {status}"
+            elif not binary.is_file() or not binary.stat().st_size:
+                reason = "the compiler ended well but wrote no binary"
+            else:
+                facts = self._backend.read_facts(binary, log.text)
+                data = binary.read_bytes()
+                sha256 = hashlib.sha256(data).hexdigest()
+                self._keep(binary_path(self.store, sha256), data)
+                built = Built(sha256, one.seconds, facts, log.text, log.bytes, command)
+                self._keep(self._record(key), msgspec.json.encode(built))
+                return built
+            return NotBuilt(reason, one.seconds, one.timed_out, log.text, log.bytes, command)
+        finally:
+            shutil.rmtree(one.folder, ignore_errors=True)
+
+    def _key(self, job: BuildJob) -> str:
+        """Identity of a build: source, command with its options and architecture, and the compiler's version."""
+        if self._version is None:
+            self._version = self._backend.probe(self.device).version
+        identity = (self._backend.name, self._version, self._command(job), job.lowered.arch, job.lowered.source)
+        return hashlib.sha256(msgspec.json.encode(identity)).hexdigest()
+
+    def _record(self, key: str) -> Path:
+        return self.store / "builds" / key[:2] / f"{key}.json"
+
+    def _recorded(self, key: str) -> Built | None:
+        """Return an earlier build whose binary is whole, else None."""
+        try:
+            built = msgspec.json.decode(self._record(key).read_bytes(), type=Built)
+            data = binary_path(self.store, built.binary_sha256).read_bytes()
+        except (OSError, msgspec.DecodeError):
+            return None
+        if hashlib.sha256(data).hexdigest() != built.binary_sha256:
+            return None
+        return msgspec.structs.replace(built, cached=True)
+
+    def _keep(self, path: Path, data: bytes) -> None:
+        """Write a file of the store, whole or not at all."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            Path(name).rename(path)
+        finally:
+            Path(name).unlink(missing_ok=True)
+
+    # --- evaluations ------------------------------------------------------------------------------------
+
+    def evaluate(self, job: EvaluatorJob, timeout_s: float, wait: Wait | None = None) -> EvaluatorReply:
+        """Run one job; `Lost` when the evaluator died, hung or took too much memory (it has been replaced then).
+
+        `timeout_s` counts only time that was had. An exception from `wait` kills the evaluator at work, since
+        what it was doing cannot be taken back, and travels on. Raises UserError from the evaluator as it is
+        and RuntimeError with a traceback for a bug in it.
+        """
+        timed = isinstance(job, TimePairs | TimePeer)
+        self._await(self._evaluator, wait)
+        if self._spare is None:
+            self._spare = self._start()
+        if timed:  # a starting interpreter beside a timed kernel would be noise
+            self._await(self._spare, wait)
+        self._pause_builds(timed)
+        done = False
+        try:
+            reply = self._run(job, timeout_s, wait)
+            done = True
+            return reply
+        except (RuntimeError, UserError):
+            done = True  # the evaluator answered
+            raise
+        finally:
+            self._pause_builds(False)
+            if not done:
+                self._replace()
+
+    def _run(self, job: EvaluatorJob, timeout_s: float, wait: Wait | None) -> EvaluatorReply:
+        evaluator, limit = self._evaluator, Limit(timeout_s)
+        evaluator.send(job)
+        while True:
+            try:
+                reply = evaluator.poll(TICK_S)
+            except EOFError:
+                return self._lost_by_itself()
+            if reply is not None:
+                return reply
+            if limit.tick():
+                self._replace()
+                return Lost(f"still running after {timeout_s:g} s", timed_out=True, limit_s=timeout_s)
+            resident = evaluator.resident_bytes()
+            if resident > self.memory_bytes:
+                self._replace()
+                return Lost(f"took {resident / 1e9:.1f} GB of memory, allowed: {self.memory_bytes / 1e9:.1f} GB")
+            if wait is not None:
+                wait()
+
+    def _lost_by_itself(self) -> Lost:
+        """Say how the evaluator died, and replace it."""
+        word = self._evaluator.last_word
+        status = self._replace()
+        if status < 0:
+            name = signal.Signals(-status).name
+            return Lost(f"{name}: {word}" if word else f"ended by {name}", signal=name)
+        return Lost(f"the evaluator ended with status {status} in the middle of a job")
+
+    def _replace(self) -> int:
+        """End the evaluator's whole group, put the spare in its place; return the exit status of the old one."""
+        status = self._evaluator.end()
+        self._evaluator.said()
+        self.replacements += 1
+        self._evaluator, self._spare = self._spare or self._start(), None
+        return status
+
+    def _start(self) -> Child:
+        return Child(self._backend_name, self.store, self.device, self.memory_bytes, self._mark)
+
+    def _await(self, child: Child, wait: Wait | None) -> None:
+        """Wait until an evaluator can take jobs; raises UserError or RuntimeError where it cannot start."""
+        limit = Limit(START_S)
+        while not child.ready:
+            try:
+                child.poll(TICK_S / 5)
+            except EOFError:
+                status = child.end()
+                raise RuntimeError(f"the evaluator ended with {status} at its start:\n{child.said()}") from None
+            if limit.tick():
+                raise RuntimeError(f"the evaluator did not start within {START_S:g} s:\n{child.said()}")
+            if wait is not None:
+                wait()
+
+    def _pause_builds(self, paused: bool) -> None:
+        for one in self._compilers.values():
+            one.pause(paused and not self._build_while_timing)
+
+    # --- the end ----------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End every process that this executor started, and whatever those started."""
+        if self._closed:
+            return
+        self._closed = True
+        for one in self._compilers.values():
+            one.end()
+        for child in (self._evaluator, self._spare):
+            if child is not None:
+                child.end()
+                child.said()
+        assert self._leash.stdin is not None
+        self._leash.stdin.close()
+        self._leash.wait()
+        shutil.rmtree(self.store / "building", ignore_errors=True)
+        shutil.rmtree(self.store / "scratch", ignore_errors=True)
+
+    def __enter__(self) -> Local:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _first_error(log: str) -> str:
+    """Return the first line of a compiler's output that says error, shortened."""
+    return next((line.strip() for line in log.splitlines() if "error" in line.lower()), "")[:300]
+
+
+PLUGIN = Local
