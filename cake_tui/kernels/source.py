@@ -54,15 +54,29 @@ def load(name: str, *, target: Target, shapes: Sequence[str] = (), seed: int = 0
 
 def read(name: str, *, target: Target, shapes: Sequence[str] = (), seed: int = 0) -> Kernel:
     """Read a kernel's folder for one target; raises UserError, one line a mistake."""
-    return _read(name, target, shapes, seed, may_refer=True)
+    return _read(find(name), name, target, shapes, seed, may_refer=True)
 
 
-def _read(name: str, target: Target, shapes: Sequence[str], seed: int, *, may_refer: bool) -> Kernel:
-    folder = find(name)
+def read_folder(folder: Path, name: str) -> Kernel:
+    """Read a folder that may not be in place yet, for the first target that it serves; raises UserError."""
+    refused = OtherTarget(f"kernel {name}: no target")
+    for target in TARGETS:
+        try:
+            return _read(folder, name, target, (), 0, may_refer=True)
+        except OtherTarget as error:
+            refused = error
+    raise refused
+
+
+class OtherTarget(UserError):
+    """The kernel is well written, for another target."""
+
+
+def _read(folder: Path, name: str, target: Target, shapes: Sequence[str], seed: int, *, may_refer: bool) -> Kernel:
     document = read_document(folder / "kernel.toml")
     mistakes = Mistakes(document)
     table = Table(mistakes, (), document.value)
-    title = table.text("title") or name
+    title = (table.text("title") or name).strip()
     reference, parent = _read_reference(table, folder, target, may_refer)
     family = table.choice("family", _families(), parent.family if parent else None)
     is_template = table.has("template")
@@ -121,11 +135,11 @@ def _families() -> tuple[str, ...]:
 
 def _refuse_target(name: str, target: str, targets: Sequence[str], of_file: str | None, has_shapes: bool) -> None:
     if of_file is not None and of_file != target:
-        raise UserError(
+        raise OtherTarget(
             f"kernel {name}: its file is for {of_file}, and this device takes {target}; choose another device"
         )
     if target not in targets or not has_shapes:
-        raise UserError(f"kernel {name}: it is for {', '.join(targets)}, not for {target}; choose another device")
+        raise OtherTarget(f"kernel {name}: it is for {', '.join(targets)}, not for {target}; choose another device")
 
 
 def _at_shapes(problem: Problem, texts: Sequence[str]) -> Problem:
@@ -169,11 +183,11 @@ def _read_reference(table: Table, folder: Path, target: Target, may_refer: bool)
             return None, None
         return _read_python(table, folder / text), None
     allowed = f'"reference.py", "first", or a kernel: {", ".join(names())}'
-    if not NAME.fullmatch(text) or not may_refer or text == folder.name:
+    if not NAME.fullmatch(text) or not may_refer:
         table.wrong("reference", text, allowed if may_refer else "a kernel named as a reference names none itself")
         return None, None
     try:
-        parent = _read(text, target, (), 0, may_refer=False).problem
+        parent = _read(find(text), text, target, (), 0, may_refer=False).problem
     except UserError as error:
         table.mistake(("reference",), f"found {shown(text)}: {str(error).splitlines()[0]}")
         return None, None

@@ -1,0 +1,64 @@
+"""Which backend and device a command works on: ``--backend auto|cuda|cpu|simulated`` and ``--device UUID|INDEX``."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+from cake_tui import registry
+from cake_tui.backends import Backend
+from cake_tui.errors import ENVIRONMENT, UserError
+from cake_tui.model.device import Device
+
+_AUTO = ("cuda", "cpu")  # in this order
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A backend by name, and one of its devices."""
+
+    name: str
+    backend: Backend
+    device: Device
+
+
+def add_device_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add ``--backend`` and ``--device``."""
+    names = ("auto", *registry.names("backends"))
+    parser.add_argument("--backend", default="auto", choices=names, help="what compiles and runs kernels (auto)")
+    parser.add_argument(
+        "--device",
+        metavar="UUID|INDEX",
+        help="which device of the backend (the first); simulated: SURFACE,NAME=VALUE,...",
+    )
+
+
+def choose(args: argparse.Namespace) -> Chosen:
+    """Return what the arguments ask for; raises UserError (ENVIRONMENT) naming what is missing."""
+    known = registry.names("backends")
+    if args.backend != "auto":
+        return _chosen(args.backend, args.device)
+    reasons = []
+    for name in (name for name in _AUTO if name in known):
+        try:
+            return _chosen(name, args.device)
+        except UserError as error:
+            if error.exit_code != ENVIRONMENT and args.device is None:
+                raise
+            reasons.append(f"{name}: {error}")
+    raise UserError("no device to work on: " + "; ".join(reasons), ENVIRONMENT)
+
+
+def _chosen(name: str, wanted: str | None) -> Chosen:
+    backend: Backend = registry.load("backends", name)
+    made = getattr(backend, "device", None)  # simulated devices are made to order
+    if wanted is not None and made is not None:
+        return Chosen(name, backend, made(wanted))
+    devices = backend.devices()
+    if wanted is None:
+        return Chosen(name, backend, devices[0])
+    for index, device in enumerate(devices):
+        if wanted in (str(index), device.uuid):
+            return Chosen(name, backend, device)
+    listed = ", ".join(f"{index} ({device.uuid})" for index, device in enumerate(devices))
+    raise UserError(f'--device: no device "{wanted}" on {name}; there: {listed}')

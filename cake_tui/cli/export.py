@@ -1,0 +1,43 @@
+"""Write a session's best kernel as a file of its own.
+
+The run may go on meanwhile. The file holds the kernel that was checked and measured, how to launch it, a
+harness, where it comes from and the figures measured for it. `cake-tui verify FILE` proves it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from cake_tui import registry
+from cake_tui.cli import Command
+from cake_tui.errors import OK
+from cake_tui.exporters import Exporter
+from cake_tui.store import export, name, snapshot
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Session, format, file and candidate."""
+    parser.add_argument("name", metavar="NAME", help="the session")
+    parser.add_argument("--format", metavar="F", default="c", help=f"one of {', '.join(registry.names('exporters'))}")
+    parser.add_argument("--output", metavar="FILE", type=Path, help="default: NAME-CANDIDATE with the format's ending")
+    parser.add_argument("--candidate", metavar="N", type=int, help="default: the best")
+    parser.add_argument("--force", action="store_true", help="overwrite FILE")
+    parser.add_argument("--allow-simulated", action="store_true", help="export simulated figures, labelled so")
+    parser.add_argument("--sessions", metavar="DIR", type=Path, help="folder of the sessions")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Export and say where the file is and what its kernel is."""
+    exporter: Exporter = registry.load("exporters", args.format)
+    folder = name.find(args.name, args.sessions)
+    fold = snapshot.fold(folder)
+    bundle = export.bundle(folder, fold.history, args.candidate, allow_simulated=args.allow_simulated)
+    path = args.output or Path(f"{args.name}-{bundle.candidate}{exporter.suffix}")
+    export.save(path, exporter.write(bundle), force=args.force)
+    time = f"{bundle.time_us:.4g} us" if bundle.time_us else "no time"
+    print(f"{path}: candidate {bundle.candidate}, {time}, sha256 {bundle.lowered.sha256[:12]}")
+    return OK
+
+
+PLUGIN = Command(example="cake-tui export first --output best.c", add_arguments=add_arguments, run=run)
