@@ -18,7 +18,7 @@ from cake_tui.model.measure import GateResult
 from cake_tui.model.move import Proposal
 from cake_tui.model.outcome import Crashed, Measured, Outcome, Verdict
 from cake_tui.model.row import Row
-from cake_tui.steps import budget, check, compare, decide, explain, gate, measure, propose
+from cake_tui.steps import budget, check, compare, decide, explain, gate, measure, noise, propose
 from cake_tui.steps.build import Binaries, build
 from cake_tui.steps.context import Attempt, Context
 
@@ -141,7 +141,7 @@ def _evaluate(ctx: Context, attempts: list[Attempt]) -> Events:
         yield from _gate(ctx, attempt)
     for attempt in contenders[top:]:
         avg_us = history.rows[attempt.number].time_us or 0.0
-        yield decide.finish(ctx, attempt, Measured(step="measure", verdict="coarse_only", avg_us=avg_us))
+        yield from decide.finish(ctx, attempt, Measured(step="measure", verdict="coarse_only", avg_us=avg_us))
 
 
 def _build(ctx: Context, attempts: list[Attempt]) -> Generator[ev.Event, None, list[Attempt]]:
@@ -150,7 +150,7 @@ def _build(ctx: Context, attempts: list[Attempt]) -> Generator[ev.Event, None, l
     for index, result in build([attempt.plan for attempt in attempts], ctx.executor, compile_s, ctx.wait):
         attempt = attempts[index]
         if not isinstance(result, Binaries):
-            yield decide.finish(ctx, attempt, result)
+            yield from decide.finish(ctx, attempt, result)
             continue
         attempt.binaries = result
         ctx.folder.write(attempt.number, "build.log", result.full_reply.log)
@@ -183,7 +183,7 @@ def _check_and_measure(ctx: Context, attempt: Attempt, seed: int) -> Generator[e
             reason = f"slower than candidate {coarse.against} in every pair"
             raise Ended(Measured(step="measure", verdict="slower", avg_us=coarse.avg_us, reason=reason))
     except Ended as ended:
-        yield decide.finish(ctx, attempt, ended.outcome)
+        yield from decide.finish(ctx, attempt, ended.outcome)
         if baseline and isinstance(ended.outcome, Measured):
             yield from _crowned(ctx, attempt)
         return False
@@ -197,7 +197,7 @@ def _coarse(ctx: Context, attempt: Attempt, baseline: bool) -> Generator[ev.Even
     against = None if baseline else ctx.holder
     holder = attempt.built if against is None else compare.subject(ctx, against)
     taken = measure.coarse(compare.taker(ctx, holder, attempt.built, attempt.number), baseline=baseline)
-    yield from ctx.drain()
+    yield from ctx.guard.events(attempt.number, against)
     attempt.coarse = ev.Coarse(
         candidate=attempt.number, against=against, seconds=time.monotonic() - began, avg_us=taken.avg_us,
         runs_us=taken.runs_us, gain=taken.gain, seed=history.problem.seed, series=taken.series,
@@ -217,7 +217,7 @@ def _match(ctx: Context, number: int, candidate: Binaries, coarse: ev.Coarse | N
     fresh = coarse is not None and coarse.against == ctx.holder
     series = coarse.series if coarse is not None and fresh else None
     result = measure.answer(gate.gate(ctx.settings.gating, ctx.pair_noise, series), take)
-    return result, time.monotonic() - began
+    return ctx.guard.mark(result), time.monotonic() - began
 
 
 def _gate(ctx: Context, attempt: Attempt) -> Events:
@@ -226,14 +226,14 @@ def _gate(ctx: Context, attempt: Attempt) -> Events:
     outcome: Outcome
     try:
         result, seconds = _match(ctx, attempt.number, attempt.built, attempt.coarse)
-        yield from ctx.drain()
+        yield from ctx.guard.events(attempt.number, against)
         attempt.gate = result
         yield ev.GateEnded(candidate=attempt.number, against=against, seconds=seconds, result=result)
         avg_us = ctx.history.rows[attempt.number].time_us or result.candidate_us
         outcome = Measured(step="gate", verdict=VERDICTS[result.decision], avg_us=avg_us, reason=result.reason)
     except Ended as ended:
         outcome = ended.outcome
-    yield decide.finish(ctx, attempt, outcome)
+    yield from decide.finish(ctx, attempt, outcome)
     if isinstance(outcome, Measured) and outcome.verdict == "accepted":
         yield from _crowned(ctx, attempt)
 
@@ -244,8 +244,10 @@ def _crowned(ctx: Context, attempt: Attempt) -> Events:
     decide.publish(ctx, attempt.number)
     if (ctx.history.incumbent_us or QUICK_US) < QUICK_US:
         take = compare.taker(ctx, attempt.built, attempt.built, attempt.number)
-        found = measure.answer(measure.ask_noise(), take)
-        yield from ctx.drain()
+        before = ctx.history.pair_noise
+        found = noise.calibrate(take)
+        ctx.guard.calibrated(before, found.pair_noise)
+        yield from ctx.guard.events(attempt.number, attempt.number)
         yield ev.NoiseCalibrated(pair_noise=found.pair_noise, pairs=found.pairs, against=attempt.number)
 
 
@@ -263,7 +265,7 @@ def _play_off(ctx: Context) -> Events:
         except Ended as ended:
             yield ev.PlayedOff(candidate=number, against=against, seconds=0.0, ended=ended.outcome)
             continue
-        yield from ctx.drain()
+        yield from ctx.guard.events(number, against)
         yield ev.PlayedOff(candidate=number, against=against, seconds=seconds, result=result)
         if history.incumbent == number:
             decide.publish(ctx, number)

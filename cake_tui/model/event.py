@@ -303,7 +303,7 @@ class EvaluatorReplaced(Event, frozen=True, tag=True):
 
     candidate: int | None
     reason: str
-    seconds: float
+    seconds: float | None = None
 
 
 class PlayOffBegan(Event, frozen=True, tag=True):

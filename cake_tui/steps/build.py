@@ -8,7 +8,7 @@ import msgspec
 
 from cake_tui.errors import Ended
 from cake_tui.executors import Executor, Wait
-from cake_tui.model.jobs import Built, BuildJob, BuildReply, NotBuilt, Subject
+from cake_tui.model.jobs import BuildJob, BuildReply, Built, NotBuilt, Subject
 from cake_tui.model.outcome import BuildFailed, Outcome, TimedOut
 from cake_tui.steps.plan import Plan
 
@@ -27,11 +27,9 @@ def build(
     plans: Sequence[Plan], executor: Executor, compile_s: float, wait: Wait
 ) -> Iterator[tuple[int, Binaries | Outcome]]:
     """Yield (position in `plans`, its binaries or how it ended) as each candidate's second build ends."""
-    jobs = [
-        BuildJob(lowered, flavour, compile_s)
-        for plan in plans
-        for lowered, flavour in ((plan.full, "full"), (plan.smoke, "smoke"))
-    ]
+    jobs: list[BuildJob] = []
+    for plan in plans:
+        jobs += [BuildJob(plan.full, "full", compile_s), BuildJob(plan.smoke, "smoke", compile_s)]
     replies: dict[int, BuildReply] = {}
     ended: set[int] = set()
     for job_index, reply in executor.build(jobs, wait):

@@ -35,7 +35,14 @@ def self_test(problem: Problem, executor: Executor, limit_s: float, wait: Wait) 
 
 
 def check(
-    problem: Problem, binaries: Binaries, seed: int, executor: Executor, run_limit_s: float, wait: Wait, *, baseline: bool
+    problem: Problem,
+    binaries: Binaries,
+    seed: int,
+    executor: Executor,
+    run_limit_s: float,
+    wait: Wait,
+    *,
+    baseline: bool,
 ) -> Agreement:
     """Return how well the candidate agrees; raises Ended(WrongAnswer | LaunchFailed | Crashed | TimedOut)."""
     if baseline:

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Generator
 
 from cake_tui.model import event as ev
+from cake_tui.model.history import History
 from cake_tui.model.jobs import Timed, TimePairs, TimePeer
 from cake_tui.model.measure import Series
 from cake_tui.model.row import Row
@@ -33,10 +34,10 @@ def subject(ctx: Context, number: int) -> Binaries:
     return ctx.subjects[number]
 
 
-def taker(ctx: Context, holder: Binaries, candidate: Binaries) -> Take:
+def taker(ctx: Context, holder: Binaries, candidate: Binaries, number: int) -> Take:
     """Return what answers every ask with a series on fresh buffers; it raises Ended with the candidate's ending."""
     history, sample_ms = ctx.history, ctx.settings.gating.sample_ms
-    rng = random.Random(f"{history.problem.seed}/{history.seq}/{candidate.full.binary_sha256}")
+    rng = random.Random(f"{history.problem.seed}/{history.seq}/{number}")
 
     def take(ask: Ask) -> Series:
         ctx.rest(ask.pause_s)
@@ -48,7 +49,7 @@ def taker(ctx: Context, holder: Binaries, candidate: Binaries) -> Take:
             raise TypeError(f"unexpected reply {type(reply).__name__}")
         return reply.series
 
-    return take
+    return ctx.guard.watched(take, ctx.wait)
 
 
 def peers(ctx: Context, pairs: int) -> Events:
@@ -78,9 +79,8 @@ def reason_of(reply: object) -> str:
     return str(getattr(outcome, "reason", type(outcome).__name__))
 
 
-def finalists(ctx: Context) -> list[Row]:
+def finalists(history: History) -> list[Row]:
     """The next four by standing, undecided and never gated ones included; none that is built like the holder."""
-    history = ctx.history
     holder = history.incumbent
     rows = [row for row in history.measured() if row.number not in (holder, 0) and row.outcome == "Measured"]
     return sorted(rows, key=lambda row: (-(row.standing or 0.0), row.number))[:PLAY_OFF]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from cake_tui import ir
 from cake_tui.agents import Agent
 from cake_tui.config import Settings
 from cake_tui.executors import Executor, Wait
@@ -21,6 +22,7 @@ from cake_tui.steps import budget, noise
 from cake_tui.steps.build import Binaries
 from cake_tui.steps.plan import Plan
 
+RELEARN = 200  # rows: well under a second
 NOISE_GUESS = 0.03  # pair noise until it is measured on an incumbent under 20 ms
 
 
@@ -62,12 +64,6 @@ class Context:
     texts: Mapping[str, str] = field(default_factory=dict)
     start: Schedule | None = None  # candidate 0; None: the kernel's first schedule
     subjects: dict[int, Binaries] = field(default_factory=dict)
-    pending: list[ev.Event] = field(default_factory=list)  # what steps below the generators have to tell
-
-    def drain(self) -> Iterator[ev.Event]:
-        """Hand over what guards and evaluators had to tell since the last call."""
-        while self.pending:
-            yield self.pending.pop(0)
 
     @property
     def holder(self) -> int:
@@ -93,6 +89,16 @@ class Context:
         while (left := until - time.monotonic()) > 0:
             time.sleep(min(left, 0.05))
             self.wait()
+
+    def learn(self) -> None:
+        """Teach the cost model what an earlier engine measured; the newest rows say most."""
+        rows = [row for row in self.history.measured() if row.schedule is not None][-RELEARN:]
+        problem, device = self.history.problem, self.history.device
+        for row in rows:
+            program = ir.build(
+                problem, row.schedule, device.target, device, runtime_sizes=len(problem.shapes) > 1, texts=self.texts
+            )
+            self.correction.learn(cost.CostRow.of(cost.estimate(program, device, problem.shapes), row.time_us or 0.0))
 
     @property
     def pair_noise(self) -> float:

@@ -46,8 +46,9 @@ def propose(ctx: Context, number: int) -> Generator[ev.Event, None, tuple[list[A
             plan.refuse_repeated(paper, history, papers)
         except Ended as ended:
             yield ev.CandidateEnded(
-                candidate=len(history.rows), round=number, outcome=ended.outcome, proposal=proposal, level=level, schedule=schedule
-            )
+                candidate=len(history.rows), round=number, outcome=ended.outcome, proposal=proposal, level=level,
+                schedule=schedule,
+            )  # fmt: skip
         else:
             papers.append(paper)
     kept, dropped = screen.screen(papers, settings.proposing, random.Random(rng.random()))
@@ -65,7 +66,7 @@ def propose(ctx: Context, number: int) -> Generator[ev.Event, None, tuple[list[A
     return attempts, reverts
 
 
-def revert(ctx: Context, who: str, reason: str, request: str | None) -> ev.BaseReverted | ev.RequestRefused | ev.Noticed:
+def revert(ctx: Context, who: str, reason: str, request: str | None) -> ev.Event:
     """``revert_last()``: the incumbent's parent becomes the next base; refused at candidate 0."""
     history = ctx.history
     holder = ctx.holder
@@ -78,6 +79,7 @@ def revert(ctx: Context, who: str, reason: str, request: str | None) -> ev.BaseR
 
 
 def on_paper(ctx: Context, proposal: Proposal, schedule: Schedule, level: Level | None) -> plan.Plan:
+    """Steps 3 to 6 with what was learnt in the prediction; raises Ended(Rejected)."""
     history = ctx.history
     fraction = ctx.settings.building.smoke_fraction
     paper = plan.on_paper(proposal, schedule, level, history.problem, history.device, fraction, ctx.texts)
@@ -87,10 +89,12 @@ def on_paper(ctx: Context, proposal: Proposal, schedule: Schedule, level: Level 
 
 
 def planned(ctx: Context, attempt: Attempt) -> ev.Planned:
+    """Keep the candidate's texts and give the event that makes it one."""
     paper = attempt.plan
     ctx.folder.write(attempt.number, "schedule.txt", paper.schedule.text + "\n")
     ctx.folder.write(attempt.number, "program.cake", paper.text)
     ctx.folder.write(attempt.number, "kernel." + ("cu" if paper.full.target == "cuda" else "c"), paper.full.source)
+    ctx.folder.write(attempt.number, "lowered.json", msgspec.json.encode(paper.full).decode())
     return ev.Planned(
         candidate=attempt.number, round=ctx.history.round, proposal=paper.proposal, level=paper.level,
         schedule=paper.schedule, predicted_us=paper.estimate.predicted_us if paper.estimate else None,

@@ -1,0 +1,171 @@
+"""Compile an exported file, check its kernel against float64 and time it: does it hold what it says?
+
+First the file alone, as anybody would: compiler, its own harness. Then the kernel in it through the
+product's check, with poisoned outputs, guard pages and exact inputs. Exit 7 where anything is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cake_tui import registry
+from cake_tui.backends import Backend
+from cake_tui.cli import Command
+from cake_tui.cli._output import print_json
+from cake_tui.errors import ENVIRONMENT, FOUND_WRONG, OK, Ended, UserError
+from cake_tui.executors.local import Local
+from cake_tui.exporters import Bundle, Exporter
+from cake_tui.model.facts import Agreement
+from cake_tui.model.jobs import BuildJob, Built, Check, Checked, NotBuilt, Subject
+from cake_tui.model.outcome import WrongAnswer
+from cake_tui.steps import check
+
+SEED = 20_260_101
+RUN_LIMIT_S = 30.0
+HARNESS_LIMIT_S = 600.0
+
+
+class Verified(msgspec.Struct, frozen=True):
+    """What was found; times in microseconds. The harness's figures are of this machine, now."""
+
+    file: str
+    passed: bool
+    reason: str
+    candidate: int
+    source_sha256: str
+    harness: dict[str, Any]
+    max_abs_err: float | None
+    bound_share: float | None
+    stated_us: float | None
+    simulated: bool
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The file and the form of the answer."""
+    parser.add_argument("file", metavar="FILE", type=Path, help="a file that cake-tui export wrote")
+    parser.add_argument("--format", metavar="F", help="default: by the file's ending")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Verify and print one line or JSON; exit 7 where the file does not hold what it says."""
+    text = _text(args.file)
+    bundle = _exporter(args.file, args.format).read(text)
+    backend: Backend = registry.load("backends", "cpu")
+    device = backend.devices()[0]
+    with tempfile.TemporaryDirectory(prefix="cake-tui-verify-") as scratch:
+        harness, reason = _alone(text, bundle, backend, Path(scratch))
+        agreement: Agreement | None = None
+        if not reason:
+            executor = Local("cpu", Path(scratch) / "store", device)
+            try:
+                agreement = _checked(executor, bundle)
+            except Ended as ended:
+                reason = _said(ended.outcome)
+            finally:
+                executor.close()
+    verified = Verified(
+        file=str(args.file), passed=not reason, reason=reason, candidate=bundle.candidate,
+        source_sha256=bundle.lowered.sha256, harness=harness, stated_us=bundle.time_us, simulated=bundle.simulated,
+        max_abs_err=agreement.max_abs_err if agreement else None,
+        bound_share=agreement.bound_share if agreement else None,
+    )  # fmt: skip
+    if args.json:
+        print_json(verified)
+    else:
+        print(_line(verified))
+    return OK if verified.passed else FOUND_WRONG
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; name a file that cake-tui export wrote") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: not UTF-8 text; name a file that cake-tui export wrote") from None
+
+
+def _exporter(path: Path, name: str | None) -> Exporter:
+    if name is not None:
+        exporter: Exporter = registry.load("exporters", name)
+        return exporter
+    for known in registry.names("exporters"):
+        exporter = registry.load("exporters", known)
+        if exporter.suffix == path.suffix:
+            return exporter
+    raise UserError(f"{path}: no format has the ending {path.suffix or '(none)'}; name one with --format")
+
+
+def _alone(text: str, bundle: Bundle, backend: Backend, scratch: Path) -> tuple[dict[str, Any], str]:
+    """Compile the whole file and run its own harness; return its figures and why it failed, if it did."""
+    source, program = scratch / "export.c", scratch / "export"
+    source.write_text(text, encoding="utf-8")
+    compiler = backend.probe(backend.devices()[0]).command
+    command = [*compiler, *bundle.lowered.options, str(source), "-o", str(program), "-lpthread", "-lm"]
+    built = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if built.returncode != 0:
+        first = next((line for line in built.stderr.splitlines() if "error" in line), built.stderr.strip()[:200])
+        return {}, f"it does not compile by itself: {first}"
+    try:
+        ran = subprocess.run(
+            [str(program)], capture_output=True, text=True, errors="replace", timeout=HARNESS_LIMIT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return {}, f"its harness did not end within {HARNESS_LIMIT_S:g} s"
+    if ran.returncode < 0:
+        return {}, f"its harness ended by signal {-ran.returncode}"
+    try:
+        figures: dict[str, Any] = json.loads(ran.stdout)
+    except ValueError:
+        return {}, f"its harness printed no figures (exit {ran.returncode})"
+    if figures.get("passed") is False:
+        return figures, f"its own check failed: largest error {figures.get('max_abs_err')}"
+    return figures, ""
+
+
+def _checked(executor: Local, bundle: Bundle) -> Agreement:
+    """Run the product's check on the kernel as it stands in the file; raises Ended."""
+    for _, reply in executor.build([BuildJob(bundle.lowered)]):
+        if isinstance(reply, NotBuilt):
+            raise UserError(f"the kernel does not compile: {reply.reason}", ENVIRONMENT)
+        return _agreement(executor, bundle, reply)
+    raise RuntimeError("the executor answered no build job")
+
+
+def _agreement(executor: Local, bundle: Bundle, built: Built) -> Agreement:
+    subject = Subject(built.binary_sha256, bundle.lowered)
+    job = Check(bundle.problem, subject, "full", SEED, RUN_LIMIT_S)
+    reply = executor.evaluate(job, check.job_limit_s(job))
+    check.raise_ending(reply, "check")
+    if not isinstance(reply, Checked):
+        raise TypeError(f"unexpected reply {type(reply).__name__}")
+    return reply.agreement
+
+
+def _said(outcome: object) -> str:
+    """One line for an ending."""
+    reason = getattr(outcome, "reason", "")
+    if isinstance(outcome, WrongAnswer):
+        return f"wrong answer ({outcome.failure}, inputs {outcome.input_set}): {reason}"
+    return f"{type(outcome).__name__}: {reason}"
+
+
+def _line(found: Verified) -> str:
+    word = "ok" if found.passed else "WRONG"
+    simulated = " (its figures are SIMULATED)" if found.simulated else ""
+    stated = f", stated {found.stated_us:.4g} us{simulated}" if found.stated_us else simulated
+    time = f", {found.harness['time_us']:.4g} us here" if "time_us" in found.harness else ""
+    error = f", largest error {found.max_abs_err:.2g}" if found.max_abs_err is not None else ""
+    why = f": {found.reason}" if found.reason else ""
+    return f"{found.file}: {word}{why}: candidate {found.candidate}, sha256 {found.source_sha256[:12]}{time}{stated}{error}"
+
+
+PLUGIN = Command(example="cake-tui verify best.c", add_arguments=add_arguments, run=run)

@@ -1,0 +1,50 @@
+"""Step 13: end a candidate: learn from it, explain it, write its feedback and give its last event."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import msgspec
+
+from cake_tui.ir.cost import CostRow
+from cake_tui.model import event as ev
+from cake_tui.model.outcome import Crashed, Measured, Outcome, TimedOut
+from cake_tui.steps import explain, profile
+from cake_tui.steps.context import Attempt, Context
+
+LOWERED = "lowered.json"
+
+
+def finish(ctx: Context, attempt: Attempt, outcome: Outcome) -> Generator[ev.Event, None, None]:
+    """Give the candidate its outcome: findings, feedback.json and the event that ends it."""
+    history, paper = ctx.history, attempt.plan
+    row = history.rows[attempt.number]
+    if isinstance(outcome, Crashed | TimedOut) and outcome.step != "build":
+        yield ev.EvaluatorReplaced(candidate=attempt.number, reason=outcome.reason)
+    if isinstance(outcome, Measured) and paper.estimate is not None and outcome.avg_us > 0:
+        ctx.correction.learn(CostRow.of(paper.estimate, outcome.avg_us))
+    seen = profile.profile(history.problem, history.device, attempt, outcome)
+    findings = explain.findings(ctx, attempt, outcome, seen)
+    feedback = explain.feedback(ctx, attempt, outcome, findings, seen)
+    ctx.folder.write(attempt.number, "feedback.json", _json(feedback))
+    yield ev.CandidateEnded(candidate=attempt.number, round=row.round, outcome=outcome, findings=findings, profile=seen)
+
+
+def publish(ctx: Context, number: int) -> None:
+    """Put the new incumbent's files into ``best/`` in one step."""
+    binaries = ctx.subjects[number]
+    lowered = binaries.full.lowered
+    suffix = "cu" if lowered.target == "cuda" else "c"
+    row = ctx.history.rows[number]
+    ctx.folder.publish(
+        number,
+        {
+            f"kernel.{suffix}": lowered.source,
+            LOWERED: _json(lowered),
+            "schedule.txt": (row.schedule.text if row.schedule else "") + "\n",
+        },
+    )
+
+
+def _json(value: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n"
