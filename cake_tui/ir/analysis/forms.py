@@ -14,20 +14,20 @@ from cake_tui.ir.expr.printer import show
 Names = Mapping[str, Affine]
 
 
-class Opaque(ValueError):
+class Unbounded(ValueError):
     """An expression whose value the analysis cannot bound: it reads a buffer, or multiplies two variables."""
 
 
 def form_of(expr: Expr, names: Names, scope: Scope) -> Affine:
-    """Return `expr` as an affine form; floor, ceil, %, min and max declare variables in `scope`. Raises Opaque."""
+    """Return `expr` as an affine form; floor, ceil, %, min and max declare variables in `scope`. Raises Unbounded."""
     match expr:
         case Number(value):
             if isinstance(value, float) and not value.is_integer():
-                raise Opaque(show(expr))
+                raise Unbounded(show(expr))
             return Affine.number(int(value))
         case Name(name):
             if name not in names:
-                raise Opaque(show(expr))
+                raise Unbounded(show(expr))
             return names[name]
         case Unary("-", operand):
             return -form_of(operand, names, scope)
@@ -41,7 +41,7 @@ def form_of(expr: Expr, names: Names, scope: Scope) -> Affine:
             return _extreme(function, [form_of(argument, names, scope) for argument in arguments], scope)
         case Call("i32", (operand,)):
             return form_of(operand, names, scope)
-    raise Opaque(show(expr))
+    raise Unbounded(show(expr))
 
 
 def _binary(op: str, left: Affine, right: Affine, scope: Scope, expr: Expr) -> Affine:
@@ -54,10 +54,10 @@ def _binary(op: str, left: Affine, right: Affine, scope: Scope, expr: Expr) -> A
             return left.times(factor)
         if (factor := left.value) is not None:
             return right.times(factor)
-        raise Opaque(show(expr))
+        raise Unbounded(show(expr))
     divisor = right.value
     if not divisor:
-        raise Opaque(show(expr))
+        raise Unbounded(show(expr))
     if op == "/":
         return left.times(Fraction(1) / Fraction(divisor))
     return left - floor_of(left.times(Fraction(1) / Fraction(divisor)), scope).times(divisor)
@@ -104,7 +104,7 @@ def _extreme(function: str, forms: list[Affine], scope: Scope) -> Affine:
 
 
 def span_of(expr: Expr, spans: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
-    """Return the least and greatest whole value of `expr` when each name runs through its span. Raises Opaque."""
+    """Return the least and greatest whole value of `expr` when each name runs through its span. Raises Unbounded."""
     low, high = _span(expr, spans)
     return math.ceil(low), math.floor(high)
 
@@ -113,11 +113,11 @@ def _span(expr: Expr, spans: Mapping[str, tuple[int, int]]) -> tuple[Rational, R
     match expr:
         case Number(value):
             if isinstance(value, float) and not value.is_integer():
-                raise Opaque(show(expr))
+                raise Unbounded(show(expr))
             return int(value), int(value)
         case Name(name):
             if name not in spans:
-                raise Opaque(show(expr))
+                raise Unbounded(show(expr))
             return spans[name]
         case Unary("-", operand):
             low, high = _span(operand, spans)
@@ -133,7 +133,7 @@ def _span(expr: Expr, spans: Mapping[str, tuple[int, int]]) -> tuple[Rational, R
             return pick(low for low, _ in inside), pick(high for _, high in inside)
         case Call("i32", (operand,)):
             return _span(operand, spans)
-    raise Opaque(show(expr))
+    raise Unbounded(show(expr))
 
 
 def _span_binary(
@@ -148,7 +148,7 @@ def _span_binary(
         return min(ends), max(ends)
     divisor = right[0]
     if right[0] != right[1] or divisor <= 0:
-        raise Opaque(show(expr))
+        raise Unbounded(show(expr))
     if op == "/":
         return Fraction(left[0]) / Fraction(divisor), Fraction(left[1]) / Fraction(divisor)
     if math.floor(Fraction(left[0]) / divisor) == math.floor(Fraction(left[1]) / divisor):

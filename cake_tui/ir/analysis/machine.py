@@ -22,6 +22,7 @@ from cake_tui.ir.analysis.steps import (
     Drain,
     Expect,
     Fence,
+    Forget,
     Meet,
     Start,
     Step,
@@ -67,8 +68,8 @@ class Agent:
     warp: int = 0  # own events that a warp barrier ordered within each warp
     fenced: int = 0  # generic accesses ordered before the asynchronous proxy
     dirty: dict[str, int] = field(default_factory=dict)  # registers changed since the last mma fence
-    open: dict[str, list[int]] = field(default_factory=dict)  # unit: events not yet committed
-    groups: dict[str, list[list[int]]] = field(default_factory=dict)  # unit: committed groups in flight
+    open: dict[str, list[int]] = field(default_factory=dict)  # group: events not yet committed
+    groups: dict[str, list[list[int]]] = field(default_factory=dict)  # group: commits in flight
     waiting: Meet | None = None
 
     @property
@@ -122,7 +123,7 @@ class Machine:
         elif isinstance(step, Start):
             self._start(index, agent, step)
         elif isinstance(step, Commit):
-            agent.groups.setdefault(step.unit, []).append(agent.open.pop(step.unit, []))
+            agent.groups.setdefault(step.group, []).append(agent.open.pop(step.group, []))
         elif isinstance(step, Drain):
             self._drain(agent, step)
         elif isinstance(step, Arrive):
@@ -132,6 +133,8 @@ class Machine:
             phase.pending_bytes += step.size_bytes
             phase.expected.append((step.site, step.size_bytes))
             self._arrive(agent, step.barrier, 1, step)
+        elif isinstance(step, Forget):
+            self.written.pop(step.buffer, None)
         elif isinstance(step, Fence):
             if step.kind == "async":
                 agent.fenced |= agent.own | agent.seen | agent.lead
@@ -159,7 +162,7 @@ class Machine:
             self._check(index, agent, step, touch, step.unit)
         events = [self._record(index, step.site, touch, step.unit, over=False) for touch in step.touches]
         if step.barrier is None:
-            agent.open.setdefault(step.unit, []).extend(event.bit for event in events)
+            agent.open.setdefault(step.group, []).extend(event.bit for event in events)
             return
         phase = self._phase(step.barrier)
         for event in events:
@@ -170,7 +173,7 @@ class Machine:
         self._flip(step.barrier, phase)
 
     def _drain(self, agent: Agent, step: Drain) -> None:
-        groups = agent.groups.setdefault(step.unit, [])
+        groups = agent.groups.setdefault(step.group, [])
         while len(groups) > step.keep:
             for bit in groups.pop(0):
                 self.events[bit.bit_length() - 1].over = True
@@ -284,7 +287,7 @@ class Machine:
                 self._report(Clash("unwritten", step.site, None, touch.buffer, gap))
         known = self._known(agent, step.who)
         for event in self.by_buffer.get(touch.buffer, ()):
-            if not (touch.writes or event.touch.writes) or event.site == step.site and not event.unit and not unit:
+            if not (touch.writes or event.touch.writes):
                 continue
             if not meet(touch.box, event.touch.box):
                 continue
@@ -304,7 +307,9 @@ class Machine:
 
     def _own(self, index: int, agent: Agent, touch: Touch, event: _Event, unit: str) -> bool:
         """Whether each thread (or warp) meets only what it did itself."""
-        if event.agent != index or not touch.own or touch.own != event.touch.own or not event.over or unit:
+        if event.agent != index or not touch.own or touch.own != event.touch.own or unit or event.unit:
+            return False
+        if touch.box != event.touch.box and touch.own != "atomic":
             return False
         return touch.level == "thread" or bool(event.bit & agent.warp)
 

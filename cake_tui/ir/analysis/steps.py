@@ -58,22 +58,23 @@ class Start(Step):
 
     touches: tuple[Touch, ...]
     unit: Literal["cp", "tma", "mma"]
+    group: str = ""
     barrier: tuple[str, int] | None = None
     size_bytes: int = 0
 
 
 @dataclass(frozen=True)
 class Commit(Step):
-    """Close the open group of a unit."""
+    """Close a group's open batch."""
 
-    unit: str
+    group: str
 
 
 @dataclass(frozen=True)
 class Drain(Step):
-    """Wait until at most `keep` groups of a unit are in flight."""
+    """Wait until at most `keep` batches of a group are in flight."""
 
-    unit: str
+    group: str
     keep: int
 
 
@@ -108,6 +109,13 @@ class Await(Step):
 
     barrier: tuple[str, int]
     phases: int
+
+
+@dataclass(frozen=True)
+class Forget(Step):
+    """A buffer is declared: nothing in it has been written yet."""
+
+    buffer: str
 
 
 @dataclass(frozen=True)

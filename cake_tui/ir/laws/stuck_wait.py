@@ -1,0 +1,38 @@
+"""Every wait ends: the arrivals that a barrier counts come, once each a phase, and all threads of a barrier reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cake_tui.ir import program as ir
+from cake_tui.ir.laws._clashes import clashes_of
+from cake_tui.ir.laws._law import Law
+from cake_tui.ir.laws._subject import Subject
+from cake_tui.model.diagnostic import Diagnostic
+
+NAME = "stuck-wait"
+
+
+def check(subject: Subject) -> Iterator[Diagnostic]:
+    """Yield waits that never end and arrivals beyond what their barrier counts."""
+    for clash in clashes_of(subject, "stuck", "arrivals"):
+        path = subject.sites[clash.site][0]
+        unit = "threads" if clash.note == "threads" else "arrivals"
+        name = clash.buffer
+        if clash.kind == "arrivals":
+            found = f"{clash.asked} arrivals in one phase of {name}, which counts {clash.available}"
+            needed = f"exactly {clash.available} arrivals a phase"
+            asked, available = clash.asked, clash.available
+        else:
+            found = f"barrier {name} gets {clash.available} of {clash.asked} {unit}, so this never ends"
+            needed = f"{clash.asked} {unit} on {name}" if unit == "threads" else f"arrive {name} on that slot each round"
+            asked, available = clash.asked, clash.available
+        statement = subject.statements[path]
+        if isinstance(statement, ir.Wait) and unit == "arrivals" and clash.kind == "stuck":
+            needed = f"{clash.asked} arrivals (arrive or expect) on {name} each time round"
+        yield subject.refuse(
+            NAME, path, found, needed, limit=f"{unit}:{name}", asked=float(asked), available=float(available), unit=unit
+        )
+
+
+PLUGIN: Law = Law(NAME, check)

@@ -1,0 +1,40 @@
+program matmul_bias_relu ir 1 target cuda sm_90a
+  size M = 2000
+  size N = 2000 multiple 4
+  size K = 2048 multiple 32
+  const BM = 128
+  const BN = 128
+  const BK = 32
+  const S = 4 of 3 4
+  const G = 8 of 4 8
+  param a: f32[M, K] align 16
+  param b: f32[K, N] align 16
+  param bias: f32[N] align 16
+  param y: f32[M, N] out align 16
+launch main persistent 132 grid m = ceil(M/BM), n = ceil(N/BN) order grouped G threads 384
+  warp_role loader warps 0 to 3 registers 40
+  warp_role compute warps 4 to 11 registers 232
+  shared a_tile: f32[S, BM, BK] align 128 ring
+  shared b_tile: f32[S, BK, BN] align 128 ring
+  barrier full_a[S] arrivals 1
+  barrier full_b[S] arrivals 1
+  barrier free_a[S] arrivals 8
+  barrier free_b[S] arrivals 256
+  role loader, one thread:
+    for k in 0..K/BK pipeline_stage S:
+      wait free_a[k]
+      expect full_a[k] bytes 4*BM*BK
+      tma_copy a[i in m*BM +: BM, k*BK +: BK] -> a_tile[k] completes full_a[k] where i < M else 0
+      wait free_b[k]
+      expect full_b[k] bytes 4*BK*BN
+      tma_copy b[k*BK +: BK, j in n*BN +: BN] -> b_tile[k] completes full_b[k] where j < N else 0
+  role compute:
+    register acc: f32[BM, BN] in compute spread 16 x 16 threads, 8 x 8 each = 0
+    for k in 0..K/BK pipeline_stage S:
+      wait full_a[k]
+      wait full_b[k]
+      for kk in 0..BK unroll 8:
+        acc += outer(a_tile[k, :, kk], b_tile[k, kk, :]) math fma
+      arrive free_a[k] once a warp
+      arrive free_b[k]
+    y[i in m*BM +: BM, j in n*BN +: BN] = relu(acc + bias[j]) vector 4 where i < M and j < N
