@@ -58,6 +58,11 @@ class GapWatch:
         self._found: list[GapSeen] = []
         self._mono, self._wall = clocks.mono(), clocks.wall()
 
+    def restart(self) -> None:
+        """Begin here: what passed before was nobody's time."""
+        with self._lock:
+            self._mono, self._wall, self._continued = self._clocks.mono(), self._clocks.wall(), False
+
     def continued(self) -> None:
         """Note that the process was continued (SIGCONT); safe in a signal handler."""
         self._continued = True

@@ -108,6 +108,14 @@ class Session:
         for left in (fresh, old):
             shutil.rmtree(left, ignore_errors=True)
 
+    def texts(self, candidate: int) -> dict[str, str]:
+        """Return a candidate's files by name; none where it has no folder."""
+        try:
+            files = [path for path in self.candidate(candidate).iterdir() if path.is_file()]
+            return {path.name: path.read_text(encoding="utf-8", errors="replace") for path in files}
+        except OSError:
+            return {}
+
     def published(self) -> int | None:
         """Number of the candidate in ``best/``; None where there is none."""
         try:

@@ -1,0 +1,318 @@
+"""Drive the loop: journal each event, fold it, then look at requests, signals, gaps and the disk; end in order."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import time
+from collections.abc import Generator, Sequence
+from pathlib import Path
+
+from cake_tui.engine.desk import Desk
+from cake_tui.engine.guards import EqualFailures
+from cake_tui.engine.heartbeat import Heartbeat, settled_period
+from cake_tui.engine.signals import Signals
+from cake_tui.engine.voice import Voice
+from cake_tui.errors import BUG, ENVIRONMENT, NO_CANDIDATE, OK, Ended, UserError
+from cake_tui.model import event as ev
+from cake_tui.model.history import History
+from cake_tui.model.outcome import Interrupted
+from cake_tui.monitors import Monitor
+from cake_tui.store import snapshot
+from cake_tui.store.clock import Clocks, GapWatch
+from cake_tui.store.disk import DiskBound
+from cake_tui.store.files import NO_SPACE, free_bytes
+from cake_tui.store.inbox import Inbox, new_id
+from cake_tui.store.journal import Journal
+from cake_tui.store.line import line_of, seconds_text
+from cake_tui.store.rotation import RotatingFile
+from cake_tui.store.session import Session
+from cake_tui.store.telemetry import NAME as TELEMETRY
+
+LOOP_PAUSE_S = 0.05  # between two looks at the inbox of a paused run
+LOOK_EVERY_S = 0.2  # between two looks during a long step
+SNAPSHOT_EVERY_S = 1.0
+SNAPSHOT_SHARE = 0.02  # of the time may go into snapshots, however long the history
+FULL_SAID_EVERY_S = 60.0
+SPARE_BYTES = 64 * 1024
+TELEMETRY_BYTES = 16 << 20
+
+# What the machine does to us, in contrast to a bug of ours.
+MACHINE_FAILS = (*NO_SPACE, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ESTALE)
+
+Loop = Generator[ev.Event | None, None, str]
+
+
+class Stopping(BaseException):
+    """The run is to end now, in order; travels through the loop, which clears up after itself."""
+
+
+class Engine:
+    """One engine of one session. Make it with the session's lock held; hand `wait` to the loop, then `drive` it."""
+
+    def __init__(
+        self,
+        session: Session,
+        history: History,
+        *,
+        lines: int = 0,
+        clocks: Clocks | None = None,
+        monitor: Monitor | None = None,
+        foreground: bool = False,
+    ) -> None:
+        self.session = session
+        self.history = history
+        self._clocks = clocks or Clocks()
+        session.on_full = self._wait_for_space
+        self._journal = Journal(session.journal_path, self._clocks, history.seq, self._wait_for_space)
+        self._lines = lines
+        self._desk: Desk | None = None
+        self._inbox = Inbox(session.path)
+        self._failures = EqualFailures()
+        self._foreground = foreground
+        self._voice = Voice(session.path, foreground=foreground)
+        self._watch = GapWatch(self._clocks, settled_period(history.settings))
+        self._signals = Signals(foreground=foreground, continued=self._watch.continued)
+        self._heart = Heartbeat(
+            history, RotatingFile(session.path / TELEMETRY, TELEMETRY_BYTES), self._clocks, self._watch, monitor,
+            lambda: settled_period(history.settings),
+        )  # fmt: skip
+        self._shown_state = history.state
+        self._stop_reason: str | None = None
+        self._ending = False
+        self._looked_at = 0.0
+        self._snapshot_due = 0.0
+        self._full_said_at = -FULL_SAID_EVERY_S
+        self._bound_disk()
+
+    # -- what the loop gets ----------------------------------------------------------------------------
+
+    def wait(self) -> None:
+        """To be called often during long steps: signals, requests and gaps; raises Stopping where the run ends."""
+        self._signals.check(self._stop)
+        now = self._clocks.mono()
+        if now - self._looked_at >= LOOK_EVERY_S:
+            self._looked_at = now
+            self._look()
+        if self._stop_reason is not None:
+            raise Stopping
+
+    # -- the run ---------------------------------------------------------------------------------------
+
+    def begin(
+        self,
+        desk: Desk,
+        *,
+        changes: tuple[tuple[str, str, str], ...] = (),
+        settings: dict[str, object] | None = None,
+        notices: Sequence[str] = (),
+        who: str = "",
+    ) -> None:
+        """Journal that an engine has the session, what changed since the last one and what people should hear."""
+        self._desk = desk
+        self._watch.restart()
+        paused = self.history.state == "paused"
+        self._record(ev.EngineStarted(pid=os.getpid(), host=socket.gethostname(), changes=changes))
+        if changes and settings is not None:
+            self.session.write_settings(settings)
+            self._record(ev.SettingsChanged(changes=changes, settings=settings))
+        for notice in notices:
+            self._record(ev.Noticed(level="warning", text=notice))
+        if paused:
+            self._record(ev.RequestTaken(id=new_id(), who=who, what="resume", body={}))
+        self._mend_best()
+        self._inbox.sweep()
+        self._look(stale=True)
+        self._snapshot(force=True)
+
+    def _mend_best(self) -> None:
+        """Publish the incumbent where the last engine died between accepting and publishing it."""
+        number = self.history.incumbent
+        if number is None or self.session.published() == number:
+            return
+        files = self.session.texts(number)
+        if files:
+            self.session.publish(number, files)
+
+    def drive(self, loop: Loop) -> int:
+        """Run the loop to its end and return the exit code; the session's state is on disk by then."""
+        self._signals.install()
+        self._watch.restart()
+        self._heart.start()
+        try:
+            return self._end(*self._run(loop))
+        finally:
+            self._signals.restore()
+            self._heart.stop()
+            self._voice.close()
+            self._journal.close()
+
+    def _run(self, loop: Loop) -> tuple[str, str, int]:
+        """Return how it ended: state, reason, exit code."""
+        try:
+            while True:
+                self._between()
+                event = next(loop)
+                if event is not None:
+                    self._record(event)
+        except StopIteration as ended:
+            return "done", str(ended.value or "the loop ended"), OK
+        except Stopping:
+            return "stopped", self._stop_reason or "told to stop", self._signals.exit_code
+        except Ended as ended:
+            return "failed", ended.outcome.reason or type(ended.outcome).__name__, NO_CANDIDATE
+        except UserError as error:
+            return "failed", str(error), error.exit_code
+        except Exception as error:  # noqa: BLE001 the process boundary: a bug travels into engine.log
+            self._voice.log_bug(error)
+            if isinstance(error, OSError) and error.errno in MACHINE_FAILS:
+                return "failed", f"{error.strerror}: {error.filename or self.session.path}", ENVIRONMENT
+            return "failed", f"a bug: {type(error).__name__}: {str(error)[:200]} (traceback in engine.log)", BUG
+        finally:
+            self._close(loop)
+
+    def _close(self, loop: Loop) -> None:
+        self._ending = True
+        try:
+            loop.close()
+        except (Exception, Stopping) as error:  # noqa: BLE001 the loop's own clearing up must not hide how it ended
+            self._voice.log_bug(error)
+
+    def _end(self, state: str, reason: str, code: int) -> int:
+        try:
+            if state == "stopped":
+                for row in sorted(self.history.in_flight(), key=lambda row: row.number):
+                    outcome = Interrupted(step=row.step, reason=reason)
+                    self._record(ev.CandidateEnded(candidate=row.number, round=row.round, outcome=outcome))
+            if self.history.state not in ("done", "failed"):
+                self._record(ev.EngineEnded(state=state, reason=reason, exit_code=code))  # type: ignore[arg-type]
+            self._snapshot(force=True)
+        except OSError as error:
+            # Nothing can be written: what is on disk stays as it is, and a resume goes on from there.
+            self._voice.say(f"the end could not be recorded: {error.strerror}: {self.session.path}")
+            return code or ENVIRONMENT
+        return code
+
+    # -- between two steps -----------------------------------------------------------------------------
+
+    def _between(self) -> None:
+        self._signals.check(self._stop)
+        self._look()
+        while self.history.state == "paused" and self._stop_reason is None:
+            time.sleep(LOOP_PAUSE_S)
+            self._signals.check(self._stop)
+            self._look()
+        if self._stop_reason is not None:
+            raise Stopping
+
+    def _look(self, *, stale: bool = False) -> None:
+        """Take gaps and requests into the record."""
+        self._voice.look()
+        self._gaps()
+        if self._desk is None:
+            return
+        for path, request in self._inbox.waiting():
+            for event in self._desk.answer(request, self.history, stale=stale):
+                self._record(event)
+                if isinstance(event, ev.RequestTaken) and event.what == "stop":
+                    self._stop(f"by {event.who}")
+            self._inbox.done(path)
+
+    def _gaps(self) -> None:
+        self._watch.look(beat=False)
+        for gap in self._watch.take():
+            self._record(gap)
+
+    def _stop(self, reason: str) -> None:
+        self._stop_reason = self._stop_reason or reason
+
+    # -- the record ------------------------------------------------------------------------------------
+
+    def _record(self, event: ev.Event) -> None:
+        """Append, sync, fold; then whatever follows from it."""
+        if not isinstance(event, ev.GapSeen) and not self._ending:
+            self._gaps()
+        (stamped,) = self._journal.append(event)
+        self._lines += 1
+        self.history.apply(stamped)
+        line = line_of(stamped, self.history)
+        if line is not None:
+            self._voice.say(line)
+        if isinstance(stamped, ev.CandidateEnded):
+            self._snapshot()
+            pause = self._failures.see(stamped, int(self.history.settings.get("equal_failures", 20)))
+            if pause is not None and self.history.state == "running":
+                self._record(pause)
+        elif isinstance(stamped, ev.SettingsChanged):
+            self._bound_disk()
+        if self.history.state != self._shown_state:
+            self._shown_state = self.history.state
+            self._snapshot(force=True)
+
+    def _snapshot(self, *, force: bool = False) -> None:
+        now = self._clocks.mono()
+        if now < self._snapshot_due and not force:
+            return
+        try:
+            snapshot.write(self.session.path, self.history, self._journal.size_bytes, self._lines)
+        except OSError as error:
+            # It is a convenience: the old one stays, and the journal says when the disk is really full.
+            if error.errno in NO_SPACE:
+                self._say_full(self.session.path / snapshot.NAME)
+            else:
+                self._voice.log(f"snapshot: {error}")
+        took = self._clocks.mono() - now
+        self._snapshot_due = now + max(SNAPSHOT_EVERY_S, took / SNAPSHOT_SHARE)
+
+    def _bound_disk(self) -> None:
+        limit = int(float(self.history.settings.get("disk", 2.0)) * 1e9)
+        if self.session.disk is None:
+            self.session.disk = DiskBound(self.session.path, limit, self._protected)
+        self.session.disk.limit_bytes = limit
+
+    def _protected(self) -> frozenset[int]:
+        history = self.history
+        best = history.lineage(history.incumbent) if history.incumbent is not None else ()
+        return frozenset((*best, *(row.number for row in history.in_flight())))
+
+    # -- a full disk -----------------------------------------------------------------------------------
+
+    def _wait_for_space(self, path: Path, size: int, error: OSError) -> None:
+        """Hold the run until there is room for `path`; raises the error where the run is ending anyway."""
+        if self._ending or self._stop_reason is not None:
+            raise error
+        began = self._clocks.mono()
+        self._say_full(path)
+        tries = 0
+        while True:
+            time.sleep(0.1)
+            tries += 1
+            self._signals.check(self._stop)
+            self._requested_stop()
+            if self._stop_reason is not None:
+                raise Stopping
+            if free_bytes(self.session.path) >= size + SPARE_BYTES or tries % 20 == 0:
+                break
+            self._say_full(path)
+        self._heart.note = ""
+        self.session.lock.note("")
+        if free_bytes(self.session.path) >= size + SPARE_BYTES:
+            waited = seconds_text(self._clocks.mono() - began)
+            self._voice.say(f"going on after {waited}: {path.name} is written again")
+
+    def _say_full(self, path: Path) -> None:
+        now = self._clocks.mono()
+        free = free_bytes(self.session.path)
+        text = f"PAUSED: no space in {self.session.path}: {free} bytes free, cannot write {path.name}"
+        self._heart.note = text
+        self.session.lock.note(text)
+        if now - self._full_said_at >= FULL_SAID_EVERY_S:
+            self._full_said_at = now
+            self._voice.say(text)
+
+    def _requested_stop(self) -> None:
+        # No answer can be journaled now; the file stays and is refused as stale by the next engine.
+        for _, request in self._inbox.waiting():
+            if getattr(request, "what", "") == "stop":
+                self._stop(f"by {getattr(request, 'who', '')}")
