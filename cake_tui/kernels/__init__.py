@@ -3,6 +3,6 @@
 from cake_tui.kernels.folders import check_name, find, names
 from cake_tui.kernels.new import around, copy_of
 from cake_tui.kernels.shapes import override
-from cake_tui.kernels.source import Kernel, load, read
+from cake_tui.kernels.source import Kernel, OtherTarget, load, read
 
-__all__ = ["Kernel", "around", "check_name", "copy_of", "find", "load", "names", "override", "read"]
+__all__ = ["Kernel", "OtherTarget", "around", "check_name", "copy_of", "find", "load", "names", "override", "read"]

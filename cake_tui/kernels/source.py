@@ -84,7 +84,7 @@ def _read(folder: Path, name: str, target: Target, shapes: Sequence[str], seed: 
         table.mistake((), f'neither "family" nor "template"; allowed: family = {shown(_families()[0])}, or template')
     sizes, by_target = _read_shapes(table, parent)
     buffers = _read_buffers(table, sizes, parent)
-    value = _read_value(table, family, buffers, parent)
+    value = _read_value(table, family, sizes, buffers, parent)
     if is_template and value == "" and reference is None:
         table.mistake((), 'a template needs a "reference": reference.py, another kernel\'s name, or "first"')
     targets = _read_targets(table)
@@ -307,7 +307,9 @@ def _read_buffer(one: Table, sizes: Sequence[str]) -> BufferSpec:
     return BufferSpec(name, dtype, shape, fill, scale, cast(Role, role))
 
 
-def _read_value(table: Table, family: str | None, buffers: Sequence[BufferSpec], parent: Problem | None) -> str:
+def _read_value(
+    table: Table, family: str | None, sizes: Sequence[str], buffers: Sequence[BufferSpec], parent: Problem | None
+) -> str:
     """Read the expression of the output; its indices are the extents in lower case."""
     required = family is not None and parent is None and "reference" not in table.value
     text = table.text("value", required=required) or (parent.value if parent else "")
@@ -337,6 +339,15 @@ def _check_contraction(table: Table, buffers: Sequence[BufferSpec], outputs: Seq
     if not fits or (a.shape[0], b.shape[1], a.shape[1]) != (*y.shape, b.shape[0]) or len({*a.shape, *b.shape}) != 3:
         found = ", ".join(f"{buffer.name}[{', '.join(buffer.shape)}]" for buffer in (a, b, y))
         table.mistake(("buffers",), f"found {found}; a contraction is a[M, K], b[K, N] and an output [M, N]")
+    if (a.name, b.name) != ("a", "b"):
+        table.mistake(
+            ("buffers",), f"found the factors {a.name} and {b.name}; a contraction's first two buffers are a and b"
+        )
+    dtypes = sorted({buffer.dtype for buffer in buffers})
+    if dtypes not in (["f32"], ["f64"]):
+        table.mistake(
+            ("buffers",), f"found {' and '.join(dtypes)}; a contraction has f32 in all buffers, or f64 in all"
+        )
 
 
 _DEFAULTS = Problem(kernel="", family=None, value="", buffers=(), shapes=())

@@ -43,10 +43,15 @@ def load(path: Path | None, problem: Problem, device: Device) -> Menu:
 
 def menu_of(document: Document, problem: Problem, device: Device) -> Menu:
     """Bind a parsed actions.toml to a problem and a device; raises UserError, one line a mistake."""
-    actions = read_actions(document, device.target)
-    if problem.template is not None:
-        actions = (*_knob_actions(problem), *(_without_meaning(action) for action in actions))
-    return Menu(actions, problem, device, document.label)
+    return Menu(bound_actions(document, problem, device.target), problem, device, document.label)
+
+
+def bound_actions(document: Document, problem: Problem, target: Target) -> tuple[Action, ...]:
+    """Return the actions there are for a problem; a user's own kernel file has those of its knobs alone."""
+    actions = read_actions(document, target)
+    if problem.template is None:
+        return actions
+    return (*_knob_actions(problem), *(_without_meaning(action) for action in actions))
 
 
 def read_actions(document: Document, target: str) -> tuple[Action, ...]:
