@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -78,12 +79,18 @@ def text(name: str, folder: Path | None = None) -> Text:
     Sections begin with Signal, Why it matters and Try, as headings or in asterisks; what the user's file
     leaves out, and a file that cannot be read, falls back to the docstring. Imports nothing.
     """
-    path = Path(registry.PACKAGE) / "rules" / f"{name}.py"
-    found = _sections(ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "")
+    found = dict(_own_words(name))
     if folder is not None:
         with contextlib.suppress(OSError):  # no file of the user's is the usual case
             found.update(_sections((folder / f"{name}.md").read_text(encoding="utf-8", errors="replace")))
     return Text(found.get("signal", ""), found.get("why it matters", ""), found.get("try", ""))
+
+
+@lru_cache(maxsize=256)
+def _own_words(name: str) -> dict[str, str]:
+    """Sections of the rule's docstring."""
+    path = Path(registry.PACKAGE) / "rules" / f"{name}.py"
+    return _sections(ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "")
 
 
 def _sections(words: str) -> dict[str, str]:

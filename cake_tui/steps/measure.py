@@ -1,9 +1,13 @@
-"""Step 9: measure a candidate next to the incumbent; series are asked for, so that anything can answer."""
+"""Step 9: measure a candidate next to the incumbent, and how far two equal runs differ.
+
+Series are asked for, so that an evaluator, a recording or a simulated machine can answer.
+"""
 
 from __future__ import annotations
 
 import math
 import statistics
+import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Literal, TypeVar
 
@@ -12,6 +16,10 @@ import msgspec
 from cake_tui.model.measure import Pair, Series
 
 COARSE_SERIES = 3  # "median of three"
+CALIBRATION_SERIES, CALIBRATION_PAIRS = 4, 4  # sixteen self-pairs
+CALIBRATION_S = 2.0
+LEAST_NOISE = 1e-4  # nobody's clock is better than this
+NORMAL_MAD = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
 
 Result = TypeVar("Result")
 
@@ -44,6 +52,14 @@ class Measurement(msgspec.Struct, frozen=True):
     runs_us: tuple[float, ...]
     gain: float
     series: tuple[Series, ...]
+
+
+class Calibration(msgspec.Struct, frozen=True):
+    """Pair noise s of some self-pairs, as a fraction, and the median time of the kernel, microseconds."""
+
+    pair_noise: float
+    pairs: int
+    avg_us: float
 
 
 def answer(asks: Asks[Result], take: Take) -> Result:
@@ -80,6 +96,30 @@ def ask_baseline() -> Asks[Measurement]:
     ratios(one)
     runs = tuple(run for pair in one.pairs for run in in_order(pair))[1:]
     return Measurement(statistics.median(runs), runs, 0.0, (one,))
+
+
+def calibrate(take: Take, now: Callable[[], float] = time.monotonic) -> Calibration:
+    """Measure the pair noise with self-pairs: `take` times one kernel against itself."""
+    return answer(ask_noise(now), take)
+
+
+def ask_noise(now: Callable[[], float] = time.monotonic) -> Asks[Calibration]:
+    """Sixteen self-pairs on four allocations, in at most about 2 s; at least four pairs, however long they take."""
+    began = now()
+    taken: list[Series] = []
+    while len(taken) < CALIBRATION_SERIES:
+        spent = now() - began
+        if taken and spent + spent / len(taken) > CALIBRATION_S:
+            break
+        taken.append((yield Ask(CALIBRATION_PAIRS, "calibrate", len(taken))))
+    gains = [gain for series in taken for gain in ratios(series)]
+    return Calibration(max(robust_sd(gains), LEAST_NOISE), len(gains), holder_us(taken))
+
+
+def robust_sd(values: Sequence[float]) -> float:
+    """Return the standard deviation estimated from the median absolute deviation, so that spikes do not count."""
+    middle = statistics.median(values)
+    return NORMAL_MAD * statistics.median(abs(value - middle) for value in values)
 
 
 def in_order(pair: Pair) -> tuple[float, float]:

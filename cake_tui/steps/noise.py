@@ -1,10 +1,9 @@
-"""Noise: the session's pair noise, the guard around every series, and the gate tried on equal kernels."""
+"""Noise: the guard around every series, and the gate tried on a kernel against itself."""
 
 from __future__ import annotations
 
-import statistics
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from typing import Protocol
 
 import msgspec
@@ -14,13 +13,9 @@ from cake_tui.model import event as ev
 from cake_tui.model.measure import Clock, GateResult, Series, Stale
 from cake_tui.steps import stale
 from cake_tui.steps.gate import gate
-from cake_tui.steps.measure import Ask, Asks, Take, answer, holder_us, ratios
+from cake_tui.steps.measure import Ask, Take, answer, calibrate, holder_us
 
-CALIBRATION_SERIES, CALIBRATION_PAIRS = 4, 4  # sixteen self-pairs
-CALIBRATION_S = 2.0
-LEAST_NOISE = 1e-4  # nobody's clock is better than this
 DOUBLED = 2.0
-NORMAL_MAD = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
 PAUSE_SLICE_S = 0.05
 
 
@@ -29,14 +24,6 @@ class Reader(Protocol):
 
     def read(self) -> Clock:
         """Take one reading now."""
-
-
-class Calibration(msgspec.Struct, frozen=True):
-    """Pair noise s of some self-pairs, as a fraction, and the median time of the kernel, microseconds."""
-
-    pair_noise: float
-    pairs: int
-    avg_us: float
 
 
 class SelfGate(msgspec.Struct, frozen=True):
@@ -49,34 +36,6 @@ class SelfGate(msgspec.Struct, frozen=True):
     noisy: int
     series: int
     pair_noise: float
-
-
-def robust_sd(values: Sequence[float]) -> float:
-    """Return the standard deviation estimated from the median absolute deviation, so that spikes do not count."""
-    middle = statistics.median(values)
-    return NORMAL_MAD * statistics.median(abs(value - middle) for value in values)
-
-
-def calibrate(take: Take, now: Callable[[], float] = time.monotonic) -> Calibration:
-    """Measure the pair noise with self-pairs: `take` times one kernel against itself. At most about 2 s.
-
-    Sixteen pairs on four allocations; fewer, but four at least, where the first series say that sixteen would
-    take longer.
-    """
-    return answer(ask_calibration(now), take)
-
-
-def ask_calibration(now: Callable[[], float] = time.monotonic) -> Asks[Calibration]:
-    """The series of `calibrate`."""
-    began = now()
-    taken: list[Series] = []
-    while len(taken) < CALIBRATION_SERIES:
-        spent = now() - began
-        if taken and spent + spent / len(taken) > CALIBRATION_S:
-            break
-        taken.append((yield Ask(CALIBRATION_PAIRS, "calibrate", len(taken))))
-    gains = [gain for series in taken for gain in ratios(series)]
-    return Calibration(max(robust_sd(gains), LEAST_NOISE), len(gains), holder_us(taken))
 
 
 def compare_with_itself(settings: Gating, take: Take, comparisons: int) -> Iterator[SelfGate]:

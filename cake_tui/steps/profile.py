@@ -12,7 +12,10 @@ from cake_tui.ir.expr import EvaluationError, ParseError, evaluate, parse
 from cake_tui.ir.program import DTYPE_BYTES
 from cake_tui.model.device import Device
 from cake_tui.model.facts import Profile, StaticFacts
+from cake_tui.model.measure import Series
+from cake_tui.model.outcome import Measured, Outcome
 from cake_tui.model.problem import Problem
+from cake_tui.steps.context import Attempt
 
 
 class Work(msgspec.Struct, frozen=True):
@@ -40,7 +43,7 @@ def work(problem: Problem) -> Work:
     )
 
 
-def profile(
+def counters(
     problem: Problem,
     device: Device,
     time_us: float | None,
@@ -71,9 +74,21 @@ def profile(
     )
 
 
-def imbalance_pct(series: Sequence[object]) -> float | None:
+def profile(problem: Problem, device: Device, attempt: Attempt, outcome: Outcome) -> Profile:
+    """Return the profile of a candidate that got as far as `attempt`; without a time, what the build tells."""
+    facts = attempt.binaries.full_reply.facts if attempt.binaries is not None else None
+    series = attempt.coarse.series if attempt.coarse is not None else ()
+    return counters(problem, device, time_of(outcome), facts, imbalance_pct(series))
+
+
+def time_of(outcome: Outcome) -> float | None:
+    """Return the measured time, microseconds; None for every other outcome."""
+    return outcome.avg_us if isinstance(outcome, Measured) and outcome.avg_us > 0.0 else None
+
+
+def imbalance_pct(series: Sequence[Series]) -> float | None:
     """Return the median imbalance of the pool over some series, percent; None where none was measured."""
-    found = [value for value in (getattr(one, "imbalance_pct", None) for one in series) if value is not None]
+    found = [one.imbalance_pct for one in series if one.imbalance_pct is not None]
     return statistics.median(found) if found else None
 
 
