@@ -98,11 +98,6 @@ def ask_baseline() -> Asks[Measurement]:
     return Measurement(statistics.median(runs), runs, 0.0, (one,))
 
 
-def calibrate(take: Take, now: Callable[[], float] = time.monotonic) -> Calibration:
-    """Measure the pair noise with self-pairs: `take` times one kernel against itself."""
-    return answer(ask_noise(now), take)
-
-
 def ask_noise(now: Callable[[], float] = time.monotonic) -> Asks[Calibration]:
     """Sixteen self-pairs on four allocations, in at most about 2 s; at least four pairs, however long they take."""
     began = now()

@@ -13,7 +13,7 @@ from cake_tui.model import event as ev
 from cake_tui.model.measure import Clock, GateResult, Series, Stale
 from cake_tui.steps import stale
 from cake_tui.steps.gate import gate
-from cake_tui.steps.measure import Ask, Take, answer, calibrate, holder_us
+from cake_tui.steps.measure import Ask, Calibration, Take, answer, ask_noise, holder_us
 
 DOUBLED = 2.0
 PAUSE_SLICE_S = 0.05
@@ -36,6 +36,11 @@ class SelfGate(msgspec.Struct, frozen=True):
     noisy: int
     series: int
     pair_noise: float
+
+
+def calibrate(take: Take) -> Calibration:
+    """Measure the pair noise with self-pairs: `take` times one kernel against itself."""
+    return answer(ask_noise(), take)
 
 
 def compare_with_itself(settings: Gating, take: Take, comparisons: int) -> Iterator[SelfGate]:
