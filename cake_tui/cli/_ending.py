@@ -81,7 +81,8 @@ def _unwind(number: int, frame: FrameType | None) -> None:
 def _report_bug(error: Exception, arguments: Sequence[str]) -> None:
     """Keep the traceback in a file and say where in one line; without a file, show it."""
     trace = "".join(traceback.format_exception(error))
-    said = f"cake-tui: a bug of cake-tui: {type(error).__name__}: {str(error)[:200]}"
+    first = (str(error).splitlines() or [""])[0][:200]
+    said = f"cake-tui: a bug of cake-tui: {type(error).__name__}: {first}"
     path = cache_dir() / "reports" / f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.log"
     try:
         _write_report(path, arguments, trace)

@@ -1,0 +1,114 @@
+"""Builds and runs one schedule outside of a session: what `check` and `doctor --gate` share."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from cake_tui.cli._device import Chosen
+from cake_tui.config import user_name
+from cake_tui.errors import Ended
+from cake_tui.executors.local import Local
+from cake_tui.model.facts import Agreement
+from cake_tui.model.jobs import (
+    BuildJob,
+    Built,
+    Check,
+    Checked,
+    NotBuilt,
+    SelfTest,
+    SelfTested,
+    Subject,
+    Timed,
+    TimePairs,
+)
+from cake_tui.model.lowered import Lowered
+from cake_tui.model.measure import Series
+from cake_tui.model.move import Proposal
+from cake_tui.model.outcome import BuildFailed, TimedOut
+from cake_tui.model.problem import Problem
+from cake_tui.model.schedule import Schedule
+from cake_tui.steps import check, plan
+from cake_tui.steps.measure import Ask, Take
+from cake_tui.store.lock import take_device
+
+COMPILE_S = 120.0
+RUN_LIMIT_S = 30.0
+SELF_TEST_S = 120.0
+SERIES_S = 300.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An executor of its own with an empty store, for one problem; all of it goes when the trial ends."""
+
+    problem: Problem
+    chosen: Chosen
+    executor: Local
+    smoke_fraction: float
+
+    def on_paper(self, schedule: Schedule) -> plan.Plan:
+        """Build the programs of a schedule and lower them; raises Ended(Rejected)."""
+        start = Proposal(0, (), "", "start", "")
+        return plan.on_paper(start, schedule, None, self.problem, self.chosen.device, self.smoke_fraction, {})
+
+    def build(self, lowered: Lowered) -> tuple[Subject, Built]:
+        """Compile one lowered value; raises Ended(BuildFailed | TimedOut)."""
+        for _, reply in self.executor.build([BuildJob(lowered, "full", COMPILE_S)]):
+            if isinstance(reply, NotBuilt) and reply.timed_out:
+                raise Ended(TimedOut(step="build", reason=reply.reason, limit_s=COMPILE_S))
+            if isinstance(reply, NotBuilt):
+                raise Ended(BuildFailed(step="build", reason=reply.reason, log=reply.log, log_bytes=reply.log_bytes))
+            return Subject(reply.binary_sha256, lowered), reply
+        raise RuntimeError("the executor answered no build job")
+
+    def self_test(self) -> SelfTested:
+        """Ask whether the check tells right from wrong for this problem; no kernel runs."""
+        reply = self.executor.evaluate(SelfTest(self.problem), SELF_TEST_S)
+        check.raise_ending(reply, "self-test")
+        if not isinstance(reply, SelfTested):
+            raise TypeError(f"unexpected reply {type(reply).__name__}")
+        return reply
+
+    def check_smoke(self, subject: Subject, seed: int) -> Agreement:
+        """Check a smoke build at its small shapes; raises Ended with how it failed."""
+        job = Check(self.problem, subject, "smoke", seed, RUN_LIMIT_S)
+        reply = self.executor.evaluate(job, check.job_limit_s(job))
+        check.raise_ending(reply, "check")
+        if not isinstance(reply, Checked):
+            raise TypeError(f"unexpected reply {type(reply).__name__}")
+        return reply.agreement
+
+    def self_pairs(self, subject: Subject, sample_ms: float, seed: int) -> Take:
+        """Return what answers every ask by timing `subject` against itself on fresh buffers."""
+        rng = random.Random(seed)
+
+        def take(ask: Ask) -> Series:
+            job = TimePairs(self.problem, subject, subject, ask.pairs, rng.getrandbits(31), sample_ms, RUN_LIMIT_S)
+            reply = self.executor.evaluate(job, SERIES_S)
+            check.raise_ending(reply, "measure")
+            if not isinstance(reply, Timed):
+                raise TypeError(f"unexpected reply {type(reply).__name__}")
+            return reply.series
+
+        return take
+
+
+@contextmanager
+def trial(problem: Problem, chosen: Chosen, what: str, smoke_fraction: float) -> Iterator[Trial]:
+    """Hold the device and an executor for one trial; raises UserError (BUSY) where a session uses the device."""
+    lock = take_device(chosen.device.uuid, what, user_name())
+    try:
+        with tempfile.TemporaryDirectory(prefix="cake-tui-trial-") as scratch:
+            executor = Local(chosen.name, Path(scratch), chosen.device)
+            try:
+                yield Trial(problem, chosen, executor, smoke_fraction)
+            finally:
+                executor.close()
+    finally:
+        if lock is not None:
+            lock.release()
