@@ -63,14 +63,15 @@ def _dispatch(arguments: list[str]) -> int:
         return OK
     commands = registry.names("cli")
     if first.startswith("-"):
-        raise UserError(f"cake-tui: unknown flag {first!r}{did_you_mean(first, ('--help', '--version'))}; {_SEE}")
+        raise UserError(f'cake-tui: unknown flag "{first}"{did_you_mean(first, _FLAGS)}; {_SEE}')
     if first not in commands:
-        raise UserError(f"cake-tui: no command {first!r}{did_you_mean(first, commands)}; {_SEE}")
+        raise UserError(f'cake-tui: no command "{first}"{did_you_mean(first, commands)}; {_SEE}')
     parser, command = parser_of(first)
     return command.run(parser.read(rest))
 
 
 _SEE = "see: cake-tui --help"
+_FLAGS = ("--help", "--version")
 
 
 def _overview() -> str:

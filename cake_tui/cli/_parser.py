@@ -26,7 +26,7 @@ class Parser(argparse.ArgumentParser):
         except argparse.ArgumentError as error:
             raise UserError(self._explain(error)) from None
         if left:
-            raise UserError(f"{self.prog}: one argument too many: {left[0]!r}; {self._see}")
+            raise UserError(f'{self.prog}: one argument too many: "{left[0]}"; {self._see}')
         return found
 
     def error(self, message: str) -> NoReturn:
@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
             flag = word.partition("=")[0]
             if re.fullmatch(r"--\S+", word) and flag not in known:
                 near = did_you_mean(flag, [name for name in known if name.startswith("--")])
-                raise UserError(f"{self.prog}: unknown flag {flag!r}{near}; {self._see}")
+                raise UserError(f'{self.prog}: unknown flag "{flag}"{near}; {self._see}')
 
     def _explain(self, error: argparse.ArgumentError) -> str:
         """Say what was found and what is allowed, in the words all other mistakes use."""

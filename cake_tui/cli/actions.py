@@ -1,7 +1,7 @@
 """List the action space: what agents and people may do to a kernel, with the legal values.
 
 It comes from actions.toml of the working folder, else from the packaged one. A running session re-reads the
-file, so enabling or disabling an action here takes effect within a round.
+file, so what --enable, --disable, --values and --add write there takes effect within a round.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from cake_tui.cli._output import print_json
 from cake_tui.errors import OK
 from cake_tui.menu import editing
 from cake_tui.menu.action import spelled
+from cake_tui.menu.words import typed_values
 from cake_tui.model.problem import Problem
-from cake_tui.toml import read_document, shown_path
+from cake_tui.toml import read_document, read_text, shown_path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--file", metavar="FILE", type=Path, help="another actions.toml")
     parser.add_argument("--enable", metavar="ACTION", help="take this action into the menu again")
     parser.add_argument("--disable", metavar="ACTION", help="take this action out of the menu")
+    parser.add_argument(
+        "--values",
+        nargs=2,
+        metavar=("ACTION", "NAME=V,V"),
+        help="give a parameter other values: apply_unroll factor=1,2,4",
+    )
+    parser.add_argument("--add", metavar="FILE", type=Path, help="append an [[action]] from this file")
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
@@ -37,10 +45,8 @@ def run(args: argparse.Namespace) -> int:
     problem = _problem(args.kernel, args.target)
     target = args.target or (problem.template.target if problem.template else "c")
     menu.bound_actions(document, problem, target)
-    for name, enabled in ((args.enable, True), (args.disable, False)):
-        if name is not None:
-            path = editing.set_enabled(path, name, enabled)
-            document = read_document(path)
+    path = _changed(path, args, target)
+    document = read_document(path)
     actions = menu.bound_actions(document, problem, target)
     if args.json:
         listed = [_plain(action) for action in actions]
@@ -58,6 +64,20 @@ def run(args: argparse.Namespace) -> int:
         elif not action.enabled:
             print("         disabled")
     return OK
+
+
+def _changed(path: Path, args: argparse.Namespace, target: str) -> Path:
+    """Write what the flags ask for into the file; return the file that was written, else `path`."""
+    if args.add is not None:
+        path = editing.add_action(path, read_text(args.add))
+    if args.values is not None:
+        action, text = args.values
+        parameter, _, values = text.partition("=")
+        path = editing.set_values(path, action, target, parameter.strip(), typed_values(values))
+    for name, enabled in ((args.enable, True), (args.disable, False)):
+        if name is not None:
+            path = editing.set_enabled(path, name, enabled)
+    return path
 
 
 def _problem(kernel: str, target: str | None) -> Problem:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cake_tui import registry
 from cake_tui.errors import UserError, did_you_mean
+from cake_tui.toml import shown
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 NAME_WORDS = "lower-case letters, digits and _, beginning with a letter, at most 60"
@@ -47,4 +48,4 @@ def check_name(name: str) -> None:
     """Raise UserError where `name` cannot be a kernel's; such a name never reaches a path."""
     if not NAME.fullmatch(name):
         near = did_you_mean(name[:80].lower(), names())
-        raise UserError(f"kernel name: found {name[:80]!r}, allowed: {NAME_WORDS}{near}")
+        raise UserError(f"kernel name: found {shown(name[:80])}, allowed: {NAME_WORDS}{near}")

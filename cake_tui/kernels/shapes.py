@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from cake_tui.errors import UserError, did_you_mean
 from cake_tui.ir.expr import EvaluationError, ParseError, evaluate_int, parse
 from cake_tui.model.problem import BufferSpec, Shape
+from cake_tui.toml import shown
 
 LARGEST_SIZE = 1 << 30
 LARGEST_BUFFER = 2**31 - 1  # elements: what an int index reaches
@@ -24,14 +25,16 @@ def override(text: str, default: Shape) -> Shape:
         name, sign, value = (part.strip() for part in word.partition("="))
         if not sign:
             example = ",".join(f"{key}={size}" for key, size in default.sizes)
-            raise UserError(f"--shape: found {text[:80]!r}, allowed: {example}")
+            raise UserError(f"--shape: found {shown(text[:80])}, allowed: {example}")
         if name not in sizes:
             near = did_you_mean(name.upper(), sizes)
-            raise UserError(f"--shape: no size {name[:40]!r}{near}; this kernel has {known}")
+            raise UserError(f"--shape: no size {shown(name[:40])}{near}; this kernel has {known}")
         if name in given:
-            raise UserError(f"--shape: {name} is given twice in {text[:80]!r}")
+            raise UserError(f"--shape: {name} is given twice in {shown(text[:80])}")
         if not re.fullmatch(r"[0-9]{1,12}", value) or not 1 <= int(value) <= LARGEST_SIZE:
-            raise UserError(f"--shape: {name}: found {value[:40]!r}, allowed: a whole number from 1 to {LARGEST_SIZE}")
+            raise UserError(
+                f"--shape: {name}: found {shown(value[:40])}, allowed: a whole number from 1 to {LARGEST_SIZE}"
+            )
         sizes[name] = int(value)
         given.add(name)
     return Shape(tuple(sizes.items()))

@@ -89,7 +89,7 @@ def _read_action(plain: Table, first_lines: dict[str, int], target: str) -> Acti
         table.wrong("edits", [], "at least one edit: { do = ... }")
     by_target = _read_parameters(table, edits)
     targets = table.texts("targets", allowed=TARGETS) or (tuple(by_target) or TARGETS)
-    hints = table.texts("hints")
+    hints = table.texts("hints", allowed=registry.names("rules"))
     enabled = table.flag("enabled", True)
     table.close(_ELSEWHERE)
     if name is None:

@@ -9,6 +9,7 @@ from cake_tui.errors import UserError, did_you_mean
 from cake_tui.menu.action import Action, Parameter, allows, nearest_value, spelled
 from cake_tui.model.move import Move
 from cake_tui.model.schedule import KnobValue
+from cake_tui.toml import shown
 
 _MOVE = re.compile(r"\s*(?P<name>[^\s(),+]+)\s*(?:\(\s*(?P<arguments>[^()]*?)\s*\))?\s*")
 _LONGEST = 500
@@ -25,7 +26,9 @@ def parse(text: str, actions: Sequence[Action], target: str) -> Move:
     """Parse one move; raises UserError saying what was found, what is allowed and the nearest name or value."""
     found = _MOVE.fullmatch(text) if len(text) <= _LONGEST else None
     if found is None:
-        raise UserError(f"not a move: {text[:60]!r}; a move is an action with its values: apply_register_block(4, 8)")
+        raise UserError(
+            f"not a move: {shown(text[:60])}; a move is an action with its values: apply_register_block(4, 8)"
+        )
     action = _usable(found["name"], actions, target)
     words = [word.strip() for word in found["arguments"].split(",")] if found["arguments"] else []
     return Move(action.name, tuple(zip([p.name for p in action.parameters], _values(action, words))))
@@ -36,7 +39,7 @@ def _usable(name: str, actions: Sequence[Action], target: str) -> Action:
     action = next((action for action in actions if action.name == name), None)
     if action is None:
         near = did_you_mean(name, known)
-        raise UserError(f"no action {name!r}{near}; known on {target}: {', '.join(known) or 'none'}")
+        raise UserError(f"no action {shown(name[:80])}{near}; known on {target}: {', '.join(known) or 'none'}")
     if action.refused:
         raise UserError(f"{name} has no meaning here: {action.refused}")
     if not action.enabled:
@@ -56,7 +59,7 @@ def _values(action: Action, words: Sequence[str]) -> list[KnobValue]:
                 raise UserError(_takes(action, f"{len(words)} values were given"))
             given[names[place]] = word
         elif name not in names:
-            raise UserError(f"{_takes(action, f'it has no parameter {name!r}')}{did_you_mean(name, names)}")
+            raise UserError(f"{_takes(action, f'it has no parameter {shown(name[:40])}')}{did_you_mean(name, names)}")
         elif name in given:
             raise UserError(_takes(action, f"{name} was given twice"))
         else:
@@ -79,10 +82,15 @@ def _value(action: Action, parameter: Parameter, word: str) -> KnobValue:
     allowed = ", ".join(map(spelled, parameter.values))
     near = spelled(nearest_value(value, parameter.values))
     raise UserError(
-        f"{action.name}: {parameter.name}: found {word[:40]!r}, allowed: {allowed}; nearest: {near}"
+        f"{action.name}: {parameter.name}: found {shown(word[:40])}, allowed: {allowed}; nearest: {near}"
         if word
         else f"{action.name}: {parameter.name}: the value is missing, allowed: {allowed}"
     )
+
+
+def typed_values(text: str) -> tuple[KnobValue, ...]:
+    """Read ``1,2,4``: a parameter's values as a person types them."""
+    return tuple(_typed(word.strip()) for word in text.split(",") if word.strip())
 
 
 def _typed(word: str) -> KnobValue:
