@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-import msgspec
-
 from cake_tui.ir.cost import CostRow
 from cake_tui.model import event as ev
 from cake_tui.model.outcome import Crashed, Measured, Outcome, TimedOut
-from cake_tui.steps import explain, profile
+from cake_tui.steps import explain, profile, propose
 from cake_tui.steps.context import Attempt, Context
 
 LOWERED = "lowered.json"
@@ -26,7 +24,7 @@ def finish(ctx: Context, attempt: Attempt, outcome: Outcome) -> Generator[ev.Eve
     seen = profile.profile(history.problem, history.device, attempt, outcome)
     findings = explain.findings(ctx, attempt, outcome, seen)
     feedback = explain.feedback(ctx, attempt, outcome, findings, seen)
-    ctx.folder.write(attempt.number, "feedback.json", _json(feedback))
+    ctx.folder.write(attempt.number, "feedback.json", propose.pretty(feedback))
     yield ev.CandidateEnded(candidate=attempt.number, round=row.round, outcome=outcome, findings=findings, profile=seen)
 
 
@@ -40,11 +38,7 @@ def publish(ctx: Context, number: int) -> None:
         number,
         {
             f"kernel.{suffix}": lowered.source,
-            LOWERED: _json(lowered),
+            LOWERED: propose.pretty(lowered),
             "schedule.txt": (row.schedule.text if row.schedule else "") + "\n",
         },
     )
-
-
-def _json(value: object) -> str:
-    return msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n"

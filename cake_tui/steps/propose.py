@@ -10,9 +10,9 @@ import msgspec
 from cake_tui.errors import Ended
 from cake_tui.model import event as ev
 from cake_tui.model.move import Level, Proposal
-from cake_tui.model.outcome import Screened
+from cake_tui.model.outcome import Outcome, Screened
 from cake_tui.model.schedule import Schedule
-from cake_tui.steps import plan, screen
+from cake_tui.steps import explain, plan, screen
 from cake_tui.steps.context import Attempt, Context
 
 REVERT = "revert_last"
@@ -45,25 +45,38 @@ def propose(ctx: Context, number: int) -> Generator[ev.Event, None, tuple[list[A
             paper = on_paper(ctx, proposal, schedule, level)
             plan.refuse_repeated(paper, history, papers)
         except Ended as ended:
-            yield ev.CandidateEnded(
-                candidate=len(history.rows), round=number, outcome=ended.outcome, proposal=proposal, level=level,
-                schedule=schedule,
-            )  # fmt: skip
+            yield _refused(ctx, proposal, level, schedule, ended.outcome)
         else:
             papers.append(paper)
     kept, dropped = screen.screen(papers, settings.proposing, random.Random(rng.random()))
     for paper in dropped:
         predicted = paper.estimate.predicted_us if paper.estimate else 0.0
         outcome = Screened(step="cost", reason=f"predicted {predicted:.4g} us", predicted_us=predicted)
-        yield ev.CandidateEnded(
-            candidate=len(history.rows), round=number, outcome=outcome, proposal=paper.proposal, level=paper.level,
-            schedule=paper.schedule, predicted_us=predicted, source_sha256=paper.full.sha256,
-        )  # fmt: skip
+        ended_event = _refused(ctx, paper.proposal, paper.level, paper.schedule, outcome)
+        yield msgspec.structs.replace(ended_event, predicted_us=predicted, source_sha256=paper.full.sha256)
     attempts = []
     for paper in kept:
         attempts.append(Attempt(len(history.rows), paper))
         yield planned(ctx, attempts[-1])
     return attempts, reverts
+
+
+def _refused(
+    ctx: Context, proposal: Proposal, level: Level | None, schedule: Schedule | None, outcome: Outcome
+) -> ev.CandidateEnded:
+    """The only event of a candidate that never was planned, with its feedback written."""
+    number = len(ctx.history.rows)
+    findings, feedback = explain.refused(ctx, number, proposal, schedule, outcome)
+    ctx.folder.write(number, "feedback.json", pretty(feedback))
+    return ev.CandidateEnded(
+        candidate=number, round=ctx.history.round, outcome=outcome, proposal=proposal, level=level,
+        schedule=schedule, findings=findings,
+    )  # fmt: skip
+
+
+def pretty(value: object) -> str:
+    """JSON as the files of a candidate hold it."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n"
 
 
 def revert(ctx: Context, who: str, reason: str, request: str | None) -> ev.Event:
