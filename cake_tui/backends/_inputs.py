@@ -107,7 +107,7 @@ def _default(spec: BufferSpec, size: tuple[int, ...], shape: Shape, random: np.r
 def _cast(values: Array, dtype: Any) -> Array:
     """Give the values their type; whole-number types take the nearest, spread over their small values."""
     if np.issubdtype(dtype, np.integer):
-        return np.rint(np.abs(values) * 16 if dtype is np.uint8 else values * 16).clip(-127, 127).astype(dtype)
+        values = np.rint(np.abs(values) * 16 if dtype is np.uint8 else values * 16).clip(-127, 127)
     cast: Array = values.astype(dtype, copy=False)
     return cast
 

@@ -37,6 +37,7 @@ class _Line(msgspec.Struct):
     exit_code: int = 0
     error: str | None = None
     last_word: str | None = None
+    timed_out: bool = False
 
 
 class Child:
@@ -45,6 +46,7 @@ class Child:
     def __init__(self, backend: str, store: Path, device: Device, memory_bytes: int, mark: str) -> None:
         self.ready = False
         self.last_word: str | None = None
+        self.timed_out = False  # it ended itself, since a run outlived its limit
         self._nonce = ""
         self._incoming = b""
         self._outgoing = b""
@@ -171,6 +173,7 @@ class Child:
             return None
         self.ready = self.ready or found.ready
         self.last_word = found.last_word or self.last_word
+        self.timed_out = self.timed_out or found.timed_out
         if found.user_error is not None and found.nonce in ("", self._nonce):
             raise UserError(found.user_error, found.exit_code)
         if not self._nonce or found.nonce != self._nonce:

@@ -133,7 +133,7 @@ class Local:
         return Path("kernel.cu" if job.lowered.target == "cuda" else "kernel.c")
 
     def _command(self, job: BuildJob) -> tuple[str, ...]:
-        return self._backend.compile_command(job, self.device, self._source(job), Path("kernel.so"))
+        return tuple(self._backend.compile_command(job, self.device, self._source(job), Path("kernel.so")))
 
     def _ended(self, key: str, job: BuildJob, one: Compile, status: int) -> BuildReply:
         """Turn an ended compiler into a reply; a binary goes into the store."""
@@ -228,7 +228,7 @@ class Local:
             try:
                 reply = evaluator.poll(TICK_S)
             except EOFError:
-                return self._lost_by_itself()
+                return self._lost_by_itself(getattr(job, "run_limit_s", 0.0))
             if reply is not None:
                 return reply
             if limit.tick():
@@ -241,10 +241,12 @@ class Local:
             if wait is not None:
                 wait()
 
-    def _lost_by_itself(self) -> Lost:
+    def _lost_by_itself(self, run_limit_s: float) -> Lost:
         """Say how the evaluator died, and replace it."""
-        word = self._evaluator.last_word
+        word, timed_out = self._evaluator.last_word, self._evaluator.timed_out
         status = self._replace()
+        if timed_out:
+            return Lost(f"a run took longer than {run_limit_s:g} s", timed_out=True, limit_s=run_limit_s)
         if status < 0:
             name = signal.Signals(-status).name
             return Lost(f"{name}: {word}" if word else f"ended by {name}", signal=name)

@@ -36,6 +36,7 @@ class Agreement(msgspec.Struct, frozen=True):
     shapes: tuple[str, ...] = ()
     output_fingerprint: str = ""
     deterministic: bool = True
+    notes: tuple[str, ...] = ()  # what is worth knowing but no reason to refuse (what NaN inputs give)
 
 
 class Profile(msgspec.Struct, frozen=True):

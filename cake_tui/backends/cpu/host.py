@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 
-from cake_tui.backends._reference import Referee
+import numpy as np
+
+from cake_tui.backends._reference import Referee, Reference, readable
+from cake_tui.backends._selftest import self_test
+from cake_tui.backends.cpu.checking import Checker
+from cake_tui.backends.cpu.peers import Peers, time_peer
 from cake_tui.backends.cpu.runtime import Runtime
 from cake_tui.backends.cpu.subject import Libraries
 from cake_tui.backends.cpu.timing import ArmEnded, Repeats, time_pairs
@@ -12,7 +19,9 @@ from cake_tui.errors import Ended
 from cake_tui.model.device import Device
 from cake_tui.model.jobs import Check, EvaluatorJob, EvaluatorReply, Refused, SelfTest, TimePairs, TimePeer
 from cake_tui.model.outcome import LaunchFailed, WrongAnswer
-from cake_tui.model.problem import Problem
+from cake_tui.model.problem import Problem, Shape
+
+REFERENCE_BYTES = 256 << 20  # of references kept for the candidates that share a round's seed
 
 
 class CpuHost:
@@ -22,7 +31,9 @@ class CpuHost:
         self.runtime = Runtime(device.cores)
         self.libraries = Libraries(store)
         self.repeats = Repeats()
+        self.peers = Peers(device.cores)
         self._referee: Referee | None = None
+        self._references: OrderedDict[tuple[Shape, str, int], Reference] = OrderedDict()
 
     def watch_faults(self, fd: int) -> None:
         """Have the fault handler write its last word to `fd`."""
@@ -40,18 +51,40 @@ class CpuHost:
 
     def close(self) -> None:
         """End the peers."""
+        self.peers.close()
 
     def _handle(self, job: EvaluatorJob) -> EvaluatorReply:
+        referee = self._referee_of(job.problem)
+        self.runtime.run_limit_s = 0.0 if isinstance(job, SelfTest | TimePeer) else job.run_limit_s
+        self.runtime.batch_limit_s = 0.0 if isinstance(job, SelfTest | Check) else 10.0 * job.sample_ms / 1e3
         match job:
+            case SelfTest():
+                return self_test(job.problem, referee)
+            case Check():
+                return Checker(self.runtime, self.libraries, job, referee, self._reference).check()
             case TimePairs():
-                return time_pairs(self.runtime, self.libraries, self.repeats, job, self._referee_of(job.problem))
-            case _:
-                raise NotImplementedError
+                return time_pairs(self.runtime, self.libraries, self.repeats, job, referee)
+            case TimePeer():
+                return time_peer(self.runtime, self.libraries, self.repeats, self.peers, job, referee)
 
     def _referee_of(self, problem: Problem) -> Referee:
         """Return the problem's referee; the last one is kept."""
         if self._referee is None or self._referee.problem != problem:
-            import numpy as np
-
+            readable(problem)
             self._referee = Referee(problem, np, self.runtime.erf)
+            self._references.clear()
         return self._referee
+
+    def _reference(self, shape: Shape, input_set: str, seed: int, compute: Callable[[], Reference]) -> Reference:
+        """Return a reference, computed once a shape, set and seed; the oldest go when memory is used up."""
+        key = (shape, input_set, seed)
+        if key not in self._references:
+            self._references[key] = compute()
+            while sum(map(_bytes, self._references.values())) > REFERENCE_BYTES and len(self._references) > 1:
+                self._references.popitem(last=False)
+        return self._references[key]
+
+
+def _bytes(reference: Reference) -> int:
+    arrays = (*reference.values.values(), *reference.scales.values())
+    return sum(int(np.asarray(array).nbytes) for array in arrays)

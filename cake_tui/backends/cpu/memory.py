@@ -37,10 +37,10 @@ class Buffer:
         kind = np.dtype(dtype)
         self.bytes = max(int(np.prod(shape, dtype=np.int64)), 1) * kind.itemsize
         front, back = GUARD_BYTES, GUARD_BYTES if layout == "guarded" else 0
-        self._mapped = -(-(front + self.bytes + LINE_BYTES + back) // mmap.PAGESIZE) * mmap.PAGESIZE
+        step = max(LINE_BYTES if layout == "guarded" else 4, align, kind.itemsize)
+        self._mapped = -(-(front + self.bytes + step + back) // mmap.PAGESIZE) * mmap.PAGESIZE
         self._base = runtime.map(self._mapped)
         end = self._base + self._mapped - back
-        step = LINE_BYTES if layout == "guarded" else max(align, kind.itemsize)
         self.address = (end - self.bytes) // step * step
         whole = np.frombuffer(memoryview((ctypes.c_char * self._mapped).from_address(self._base)), dtype=np.uint8)
         start = self.address - self._base

@@ -77,15 +77,15 @@ class Touch(msgspec.Struct, frozen=True):
 class Runtime:
     """The loaded C library with its pool of `threads` threads; one a process."""
 
-    def __init__(self, threads: int, last_word_fd: int = -1) -> None:
+    def __init__(self, threads: int) -> None:
         self.library = ctypes.CDLL(str(_compiled()))
         self._declare()
         self.threads = threads
+        self.run_limit_s = 0.0  # of one run; 0: none
+        self.batch_limit_s = 0.0  # on top of that for a batch of several
         error = self.library.cake_start(threads)
         if error:
             raise UserError(f"{threads} threads: {os.strerror(abs(error))}; set `threads` lower", ENVIRONMENT)
-        if last_word_fd >= 0:
-            self.library.cake_watch_faults(last_word_fd)
 
     def run(
         self, launches: Sequence[CLaunch], repeats: int = 1, touch: Touch | None = None, backward: bool = False,
@@ -103,7 +103,8 @@ class Runtime:
         if flush:
             batch.flush = (ctypes.c_void_p * len(flush))(*(address for address, _ in flush))
             batch.flush_bytes = (ctypes.c_uint64 * len(flush))(*(size for _, size in flush))
-        self.library.cake_run(ctypes.byref(batch))
+        limit_s = self.run_limit_s + (self.batch_limit_s if repeats > 1 else 0.0)
+        self.library.cake_run_limited(ctypes.byref(batch), int(limit_s * 1e9))
         return Ran(batch.ns, batch.busy_max_ns, batch.busy_mean_ns, bool(batch.state_changed))
 
     def rate(self) -> float:
@@ -139,8 +140,8 @@ class Runtime:
         library.cake_unmap.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
         library.cake_rate.restype = ctypes.c_int64
         library.cake_rate.argtypes = [ctypes.c_uint64]
-        library.cake_run.argtypes = [ctypes.POINTER(_CBatch)]
-        library.cake_run.restype = None
+        library.cake_run_limited.argtypes = [ctypes.POINTER(_CBatch), ctypes.c_int64]
+        library.cake_run_limited.restype = None
         library.cake_name_region.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_char_p]
         library.cake_erf.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
 

@@ -13,8 +13,9 @@ from cake_tui.backends._bounds import compare
 from cake_tui.backends._inputs import inputs_of, make_inputs, outputs_of
 from cake_tui.backends._reference import Referee
 from cake_tui.backends.cpu.clock import read_clock
+from cake_tui.backends.cpu.element import pick
 from cake_tui.backends.cpu.memory import Array, name_regions
-from cake_tui.backends.cpu.runtime import Runtime, Touch
+from cake_tui.backends.cpu.runtime import Runtime
 from cake_tui.backends.cpu.subject import Arm, Inputs, Libraries
 from cake_tui.errors import Ended
 from cake_tui.model.jobs import Subject, Timed, TimePairs
@@ -22,7 +23,6 @@ from cake_tui.model.measure import Pair, Series
 from cake_tui.model.outcome import CheckFailure, Outcome, WrongAnswer
 from cake_tui.model.problem import Problem, Shape
 
-TOUCH_VALUES = 7  # odd, so that few repeat counts end on the value that they began with
 CHECKED_ROWS = 3
 MOST_REPEATS = 1_000_000
 
@@ -53,7 +53,8 @@ class Bench:
             library = libraries.load(subject.binary_sha256)
             self.arms[name] = Arm(runtime, library, subject, problem, shape, self.inputs, "guarded", 64)
         name_regions(runtime, [buffer for arm in self.arms.values() for buffer in arm.buffers])
-        self.touch, self._touched = self._pick_element(np.random.default_rng([seed % 2**32, 77]))
+        self.element = pick(problem, self.values, np.random.default_rng([seed % 2**32, 77]))
+        self.touch = None if self.element is None else self.element.touch(self.inputs.buffers)
         for arm in self.arms.values():
             arm.poison(0, self.inouts)
 
@@ -93,14 +94,9 @@ class Bench:
         self._compare_rows(found, values, referee)
         self._compare_again(found, self._elsewhere(name, values), values, referee)
 
-    def values_after(self, repeats: int) -> dict[str, Array]:
+    def values_after(self, repeats: int) -> Mapping[str, Array]:
         """Return the inputs as a batch of `repeats` leaves them: one element changed."""
-        values = dict(self.values)
-        if self.touch is not None and self._touched is not None:
-            which, index = self._touched
-            values[which] = values[which].copy()
-            values[which].reshape(-1).view(np.uint32)[index] = self.touch.last(repeats)
-        return values
+        return self.values if self.element is None else self.element.after(repeats, self.values)
 
     def free(self) -> None:
         """Give all memory back."""
@@ -130,8 +126,8 @@ class Bench:
         else:
             count = found[output].shape[0]
             rows = {*np.random.default_rng(count).integers(0, count, CHECKED_ROWS).tolist()} if count else set()
-            if self._touched is not None and self._touched[0] == inputs_of(self.problem)[0].name:
-                rows.add(self._touched[1] // max(math.prod(self.values[self._touched[0]].shape[1:]), 1) % max(count, 1))
+            if self.element is not None and self.element.name == inputs_of(self.problem)[0].name and count:
+                rows.add(min(self.element.row(self.values), count - 1))
             picked = sorted(rows)
             reference, mine = referee.rows(values, picked), {output: found[output][picked]}
         for name, value in reference.values.items():
@@ -156,20 +152,6 @@ class Bench:
                     one[name], reference.values[name], reference.scales[name], self.problem, "random"
                 ).passed:
                     raise self._wrong("timed_output", f"timed and untimed launch differ in {unlike} bytes of {name}")
-
-    def _pick_element(self, random: np.random.Generator) -> tuple[Touch | None, tuple[str, int] | None]:
-        """Choose a 4-byte input element and the values that it takes in turn."""
-        for spec in inputs_of(self.problem):
-            array = self.values[spec.name]
-            if spec.dtype == "f32" and spec.role == "in" and array.size:
-                index = int(random.integers(array.size))
-                size = float(np.std(array)) or 1.0
-                values = (random.uniform(1.0, 2.0, TOUCH_VALUES) * size).astype(np.float32)
-                touch = Touch(
-                    self.inputs.buffers[spec.name].address + 4 * index, tuple(values.view(np.uint32).tolist())
-                )
-                return touch, (spec.name, index)
-        return None, None
 
     def _wrong(self, failure: CheckFailure, reason: str, bad: int = 0, elements: int = 0) -> Ended:
         return Ended(

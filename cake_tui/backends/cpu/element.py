@@ -1,0 +1,54 @@
+"""One input element that changes from launch to launch, so that a launch cannot be answered from an earlier one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import msgspec
+import numpy as np
+
+from cake_tui.backends._inputs import inputs_of
+from cake_tui.backends.cpu.memory import Array, Buffer
+from cake_tui.backends.cpu.runtime import Touch
+from cake_tui.model.problem import Problem
+
+VALUES = 7  # odd, so that few repeat counts end on the value that they began with
+
+
+class Element(msgspec.Struct, frozen=True):
+    """Element `index` (flat) of input `name`, and the 4-byte patterns that it takes in turn."""
+
+    name: str
+    index: int
+    bits: tuple[int, ...]
+
+    def touch(self, buffers: Mapping[str, Buffer]) -> Touch:
+        """Return it at its address in these buffers."""
+        return Touch(buffers[self.name].address + 4 * self.index, self.bits)
+
+    def after(self, repeats: int, values: Mapping[str, Array]) -> dict[str, Array]:
+        """Return the inputs as a batch of `repeats` leaves them."""
+        return self.set_to(self.bits[(repeats - 1) % len(self.bits)], values)
+
+    def set_to(self, bits: int, values: Mapping[str, Array]) -> dict[str, Array]:
+        """Return the inputs with the element's pattern replaced."""
+        changed = dict(values)
+        changed[self.name] = values[self.name].copy()
+        changed[self.name].reshape(-1).view(np.uint32)[self.index] = bits
+        return changed
+
+    def row(self, values: Mapping[str, Array]) -> int:
+        """Return its position along the buffer's first axis."""
+        return self.index // max(math.prod(values[self.name].shape[1:]), 1)
+
+
+def pick(problem: Problem, values: Mapping[str, Array], random: np.random.Generator) -> Element | None:
+    """Choose an element of the first single-precision input and values of its usual size; None without one."""
+    for spec in inputs_of(problem):
+        array = values[spec.name]
+        if spec.dtype == "f32" and spec.role == "in" and array.size:
+            size = float(np.std(array)) or 1.0
+            numbers = (random.uniform(1.0, 2.0, VALUES) * size).astype(np.float32)
+            return Element(spec.name, int(random.integers(array.size)), tuple(numbers.view(np.uint32).tolist()))
+    return None

@@ -1,0 +1,193 @@
+"""Peers: libraries that do the same work in processes of their own, timed turn by turn with the best kernel."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import cake_tui
+from cake_tui.backends._reference import Referee
+from cake_tui.backends.cpu.clock import read_clock
+from cake_tui.backends.cpu.runtime import Runtime
+from cake_tui.backends.cpu.subject import Libraries
+from cake_tui.backends.cpu.timing import Bench, Repeats, rank, timed_shapes
+from cake_tui.config import child_environment
+from cake_tui.errors import UserError, did_you_mean
+from cake_tui.model.jobs import Timed, TimePeer
+from cake_tui.model.measure import Pair, Series
+from cake_tui.model.problem import Problem, Shape
+
+KNOWN = ("numpy",)
+PROCESSES = 3  # of which the fastest is kept: where a process's memory and threads land changes its speed
+# Threads of OpenBLAS spin for 2^20 cycles, a third of a millisecond, so that they stay awake within a sample and
+# sleep beside the kernel; its settings from outside are dropped, so that it uses all cores.
+BLAS_TIMEOUT = "20"
+DROPPED = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_CORETYPE", "MKL_NUM_THREADS", "GOTO_NUM_THREADS")
+SETTLE_S = 0.002
+LINE_LIMIT_S = 120.0
+
+
+class PeerOrder(msgspec.Struct, frozen=True):
+    """One line to a peer: prepare a problem's shape from a seed, or run it so often."""
+
+    problem: Problem | None = None
+    shape: Shape | None = None
+    seed: int = 0
+    repeats: int = 0
+
+
+class PeerAnswer(msgspec.Struct, frozen=True):
+    """One line from a peer: nanoseconds of the batch; at first its threads and version."""
+
+    ns: int = 0
+    threads: int | None = None
+    version: str = ""
+    error: str | None = None
+
+
+class Peer:
+    """One running peer process."""
+
+    def __init__(self, name: str) -> None:
+        root = str(Path(cake_tui.__file__).parents[1])
+        path = os.pathsep.join([root, *(entry for entry in sys.path if entry)])
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "cake_tui.backends.cpu._peer", "--peer", name, "--parent", str(os.getpid())],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env=child_environment(DROPPED, PYTHONPATH=path, OPENBLAS_THREAD_TIMEOUT=BLAS_TIMEOUT),
+        )  # fmt: skip
+        hello = self._line()
+        self.threads, self.version = hello.threads, hello.version
+
+    def prepare(self, problem: Problem, shape: Shape, seed: int) -> None:
+        """Have it make its inputs, the same that the kernel gets."""
+        self._ask(PeerOrder(problem, shape, seed))
+
+    def run(self, repeats: int) -> int:
+        """Have it do the work `repeats` times; return nanoseconds, and let its threads fall asleep."""
+        ns = self._ask(PeerOrder(repeats=repeats)).ns
+        time.sleep(SETTLE_S)
+        return ns
+
+    def repeats_for(self, sample_ms: float) -> int:
+        """Return how often makes a sample."""
+        count, ns = 1, self.run(1)
+        while ns < sample_ms * 1e6 and count < 1_000_000:
+            count = max(count + 1, int(count * min(10.0, 1.1 * sample_ms * 1e6 / max(ns, 1))))
+            ns = self.run(count)
+        return count
+
+    def end(self) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+    def _ask(self, order: PeerOrder) -> PeerAnswer:
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # its end shows when the answer is read
+            self._process.stdin.write(msgspec.json.encode(order) + b"\n")
+            self._process.stdin.flush()
+        return self._line()
+
+    def _line(self) -> PeerAnswer:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the peer ended with {self._process.wait()}")
+        answer = msgspec.json.decode(line, type=PeerAnswer)
+        if answer.error is not None:
+            raise RuntimeError(f"the peer failed:\n{answer.error}")
+        return answer
+
+
+class Peers:
+    """The peers of one evaluator, one process a peer and problem, started when first asked for."""
+
+    def __init__(self, cores: int) -> None:
+        self.cores = cores
+        self._running: dict[tuple[str, str], Peer] = {}
+
+    def of(self, job: TimePeer, shape: Shape) -> Peer:
+        """Return the fastest of three processes for this peer; raises UserError for a name that is not known."""
+        if job.peer not in KNOWN:
+            raise UserError(
+                f'no peer "{job.peer}"{did_you_mean(job.peer, KNOWN)}; known on the CPU: {", ".join(KNOWN)}'
+            )
+        key = (job.peer, job.problem.kernel + shape.text + job.problem.value)
+        if key not in self._running:
+            self.close()
+            tried: list[tuple[float, int, Peer]] = []
+            for number in range(PROCESSES):
+                peer = Peer(job.peer)
+                peer.prepare(job.problem, shape, job.seed)
+                count = peer.repeats_for(job.sample_ms)
+                tried.append((min(peer.run(count) for _ in range(3)) / count, number, peer))
+            tried.sort(key=lambda one: one[:2])
+            for _, _, peer in tried[1:]:
+                peer.end()
+            self._running[key] = tried[0][2]
+        return self._running[key]
+
+    def close(self) -> None:
+        """End all."""
+        for peer in self._running.values():
+            peer.end()
+        self._running.clear()
+
+
+def time_peer(
+    runtime: Runtime, libraries: Libraries, repeats: Repeats, peers: Peers, job: TimePeer, referee: Referee
+) -> Timed:
+    """Time the peer (the candidate's arm) turn by turn with the holder."""
+    problem = job.problem
+    shapes = timed_shapes(problem)
+    benches: dict[Shape, Bench] = {}
+    arms: Mapping[Shape, tuple[Peer, int]] = {}
+    try:
+        for position, shape in enumerate(shapes):
+            benches[shape] = Bench(runtime, libraries, problem, shape, {"holder": job.holder}, job.seed + position)
+        arms = {shape: _prepared(peers, job, shape, job.seed + position) for position, shape in enumerate(shapes)}
+        counts = {shape: repeats.of(bench, "holder", job.holder, job.sample_ms) for shape, bench in benches.items()}
+        before = read_clock(runtime)
+        pairs = []
+        for position in range(max(job.pairs, 1)):
+            holder_first = position % 2 == job.seed % 2
+            times: dict[str, list[float]] = {"holder": [], "peer": []}
+            for shape, bench in benches.items():
+                peer, peer_count = arms[shape]
+                for name in ("holder", "peer") if holder_first else ("peer", "holder"):
+                    if name == "holder":
+                        times[name].append(bench.sample_ns("holder", counts[shape]) / counts[shape] / 1e3)
+                    else:
+                        times[name].append(peer.run(peer_count) / peer_count / 1e3)
+            pairs.append(Pair(rank(problem, times["holder"]), rank(problem, times["peer"]), holder_first))
+        after = read_clock(runtime)
+        last = shapes[-1]
+        return Timed(
+            Series(
+                pairs=tuple(pairs), before=before, after=after,
+                holder_fingerprint=benches[last].fingerprint("holder"),
+            ),
+            peer_threads=arms[last][0].threads, peer_version=arms[last][0].version,
+        )  # fmt: skip
+    finally:
+        for bench in benches.values():
+            bench.free()
+
+
+def _prepared(peers: Peers, job: TimePeer, shape: Shape, seed: int) -> tuple[Peer, int]:
+    peer: Any = peers.of(job, shape)
+    peer.prepare(job.problem, shape, seed)
+    return peer, peer.repeats_for(job.sample_ms)
