@@ -39,12 +39,15 @@ def block(schedule: Schedule, device: Device) -> tuple[int, int]:
 
 
 def tasks(problem: Problem, schedule: Schedule, device: Device) -> int | None:
-    """How many tasks the last ranked shape of a contraction is cut into; None for other families."""
-    if problem.family != "contraction" or schedule.structure == "naive":
-        return None
+    """How many tasks the last ranked shape of a contraction is cut into; None for other families.
+
+    A structure without a block to set is one task on ``c``.
+    """
     sizes = dict(problem.shapes[-1].sizes)
-    if not {"M", "N"} <= set(sizes):
+    if problem.family != "contraction" or not {"M", "N"} <= set(sizes):
         return None
+    if schedule.knob("threads_x") is None:
+        return 1 if device.target == "c" else None
     rows, columns = block(schedule, device)
     parts = number(schedule, "split_k")
     return math.ceil(sizes["M"] / rows) * math.ceil(sizes["N"] / columns) * parts

@@ -19,6 +19,7 @@ from cake_tui.rules._blocks import FLOAT_BYTES, block, lanes, number, register_b
 
 # A virtually indexed first-level cache has at most a page a way; its sets repeat after that many bytes.
 WAY_BYTES = 4096
+DENSE = ("packed",)  # structures whose panels are read from end to end
 
 
 def cache_aliasing(evidence: Evidence) -> Finding | None:
@@ -29,9 +30,11 @@ def cache_aliasing(evidence: Evidence) -> Finding | None:
     sizes = dict(problem.shapes[-1].sizes)
     if not {"N", "K"} <= set(sizes) or number(schedule, "pad", 0) > 0:
         return None
-    packed = schedule.structure == "packed" or schedule.knob("shared") is True
+    if schedule.structure in DENSE:
+        return None
+    staged = schedule.knob("shared") is True
     rows = min(number(schedule, "block_k", sizes["K"]), sizes["K"])
-    pitch = FLOAT_BYTES * (block(schedule, device)[1] if packed else sizes["N"])
+    pitch = FLOAT_BYTES * (block(schedule, device)[1] if staged else sizes["N"])
     used = FLOAT_BYTES * register_block(schedule, device)[1] * lanes(schedule, device)
     ways = max(1, device.l1_bytes // WAY_BYTES)
     if pitch <= max(used, device.line_bytes):
@@ -43,10 +46,10 @@ def cache_aliasing(evidence: Evidence) -> Finding | None:
     return Finding(
         rule="cache_aliasing",
         label="cache aliasing",
-        kind="numeric" if packed else "structural",
+        kind="numeric" if staged else "structural",
         confidence=confidence(1.0 - ways / in_one_set, None, measured=False),
         evidence=(("pitch_bytes", pitch), ("rows", rows), ("rows_per_set", in_one_set), ("ways", ways)),
-        actions=("avoid_bank_conflict",) if packed else ("apply_shared_memory_load", "use_packed_panels"),
+        actions=("avoid_bank_conflict",) if staged else ("apply_shared_memory_load", "use_packed_panels"),
     )
 
 

@@ -25,7 +25,7 @@ def memory_bound(evidence: Evidence) -> Finding | None:
     if profile is None or profile.memory_throughput_pct is None or evidence.time_us is None:
         return None
     memory, busy = profile.memory_throughput_pct, profile.sm_busy_pct
-    if memory < ROOF_PCT or (busy is not None and busy > memory):
+    if not memory >= ROOF_PCT or (busy is not None and not busy <= memory):
         return None
     idle = 1.0 if busy is None else min(max((100.0 - busy) / IDLE_RANGE_PCT, 0.0), 1.0)
     agrees = True if profile.source == "ncu" else None

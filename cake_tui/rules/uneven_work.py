@@ -29,16 +29,17 @@ def uneven_work(evidence: Evidence) -> Finding | None:
     planned = None if count is None else math.ceil(count / cores) * cores / count - 1.0
     seen = None if measured_pct is None else measured_pct / 100.0
     uneven = max(value for value in (seen, planned if seen is None else None, 0.0) if value is not None)
-    if cores < 2 or uneven <= UNEVEN:
+    if cores < 2 or not uneven > UNEVEN:
         return None
+    can_cut = schedule is not None and schedule.knob("threads_x") is not None
     agrees = None if seen is None or planned is None else planned > UNEVEN / 2.0
     return Finding(
         rule="uneven_work",
         label="uneven work",
-        kind="numeric" if schedule is not None and schedule.structure != "naive" else "structural",
+        kind="numeric" if can_cut else "structural",
         confidence=confidence(0.4 + uneven, agrees, measured=seen is not None),
         evidence=(("imbalance_pct", measured_pct), ("tasks", count), ("cores", cores)),
-        actions=("change_block_config", "split_k"),
+        actions=("change_block_config", "split_k") if can_cut else ("use_packed_panels", "use_tiled_loops"),
     )
 
 
