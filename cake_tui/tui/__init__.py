@@ -1,0 +1,28 @@
+"""The terminal viewer: panes over the fold of a session's journal; live, attached late and replayed are one path.
+
+Importing this package imports no Textual; `view` and `replay` do, where there is a terminal to draw on.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["replay", "view"]
+
+
+def view(session_dir: Path, *, read_only: bool = False, slow_link: bool = False, ascii: bool | None = None) -> int:  # noqa: A002
+    """Show a session until the person leaves; returns the exit code, 128+n where signal n ended it.
+
+    Without a terminal (a pipe, ``TERM=dumb``) plain lines are printed until the run ends. `ascii` None
+    chooses by the locale. An unforeseen error travels on after the terminal was given back.
+    """
+    from cake_tui.tui.entry import show
+
+    return show(session_dir, replayed=False, read_only=read_only, slow_link=slow_link, ascii=ascii)
+
+
+def replay(session_dir: Path, *, slow_link: bool = False, ascii: bool | None = None) -> int:  # noqa: A002
+    """Show a recorded session at its end, to be stepped through; without a terminal all its lines are printed."""
+    from cake_tui.tui.entry import show
+
+    return show(session_dir, replayed=True, read_only=True, slow_link=slow_link, ascii=ascii)

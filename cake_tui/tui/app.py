@@ -1,0 +1,246 @@
+"""The viewer: polls once a second, hands the view to the panes, turns keys into requests; it steers no run itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding
+from textual.screen import Screen
+
+from cake_tui import registry
+from cake_tui.config import user_name
+from cake_tui.errors import UserError
+from cake_tui.tui import format as fmt
+from cake_tui.tui.bridge import Bridge
+from cake_tui.tui.keys import KEYS
+from cake_tui.tui.pane import Pane
+from cake_tui.tui.screens.main import Main
+from cake_tui.tui.view import View, view_of
+
+FAST_S, SLOW_S = 1.0, 10.0
+MESSAGE_S = 10.0
+READINGS_S = 10.0  # how often readings are drawn while a guard holds the run
+
+
+class CakeApp(App[int]):
+    """One session on screen. `repaint` draws what changed; a screen where nothing changed sends nothing."""
+
+    TITLE = "cake-tui"
+    CSS = """
+    Screen { background: ansi_default; color: ansi_default; layout: vertical; }
+    #headline { height: 3; } #tabs { height: 1; } #foot { height: 1; dock: bottom; }
+    """
+    BINDINGS = [Binding("ctrl+c,ctrl+q", "detach", "detach", id="app.detach", show=False, priority=True)]
+    COMMANDS = App.COMMANDS
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        *,
+        read_only: bool = False,
+        slow_link: bool = False,
+        ascii: bool = False,  # noqa: A002 the flag's own name
+        you: str | None = None,
+    ) -> None:
+        super().__init__(ansi_color=True)
+        self.theme = "ansi-dark"
+        self.animation_level = "none"
+        self.bridge = bridge
+        self.read_only = read_only
+        self.slow_link = slow_link
+        self.ascii = ascii
+        self.you = you or user_name()
+        self.chosen: int | None = None
+        self.frozen = False
+        self.pending: dict[str, str] = {}
+        self.message: tuple[str, str] | None = None
+        self.crash: BaseException | None = None
+        self._message_until = 0.0
+        self._readings_at = 0.0
+        self._main: Main | None = None
+        self._view: View | None = None
+
+    # -- life ----------------------------------------------------------------------------------------
+
+    def get_default_screen(self) -> Screen[Any]:
+        """The screen of panes."""
+        panes = load_panes()
+        self._main = Main(panes, replay=self.bridge.replay)
+        return self._main
+
+    def on_mount(self) -> None:
+        """Read what is there and begin to tick."""
+        self.bridge.poll()
+        self._tick_timer = self.set_interval(SLOW_S if self.slow_link else FAST_S, self.tick)
+        self.call_after_refresh(self.repaint)
+
+    def tick(self) -> None:
+        """Once a second: fold what is new and draw what it changed."""
+        news = self.bridge.poll()
+        self._answers()
+        if self.message is not None and time.monotonic() >= self._message_until:
+            self.message, news = None, True
+        if self.frozen:
+            self._foot()
+            return
+        view = self._view
+        now = time.monotonic()
+        held = view is not None and view.status.word.startswith("PAUSED:") and now - self._readings_at >= READINGS_S
+        if news or held or view is None or view.status.ticking:
+            self._readings_at = now
+            self.repaint()
+
+    def repaint(self) -> None:
+        """Draw the moment."""
+        if self._main is None:
+            return
+        self._view = self.view()
+        self._main.show(self._view)
+        self._foot()
+
+    def view(self) -> View:
+        """The moment as panes see it."""
+        return view_of(
+            self.bridge,
+            you=self.you,
+            selected=self.chosen,
+            read_only=self.read_only,
+            frozen=self.frozen,
+            ascii=self.ascii,
+            pending=dict(self.pending),
+        )
+
+    def say(self, text: str, tone: str = "") -> None:
+        """Show one line in the footer for a while."""
+        self.message = (text, tone)
+        self._message_until = time.monotonic() + MESSAGE_S
+        self._foot()
+
+    def _foot(self) -> None:
+        if self._main is not None:
+            self._main.foot(self.message, self.ascii)
+
+    # -- what goes wrong -------------------------------------------------------------------------------
+
+    def notify(self, message: str, **options: Any) -> None:
+        """Notifications are never markup: what they say may be a compiler's text."""
+        super().notify(fmt.visible(message), **{**options, "markup": False})
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Leave at once; who called `run` gets the error, and the terminal back, without a dump of locals."""
+        self.crash = self.crash or error
+        self._return_code = 1
+        if self._exception is None:
+            self._exception = error
+            self._exception_event.set()
+        self._close_messages_no_wait()
+
+    def panic(self, *renderables: Any) -> None:
+        """Textual's own threads end here when the terminal fails them."""
+        self._return_code = 1
+        self._close_messages_no_wait()
+
+    # -- choosing --------------------------------------------------------------------------------------
+
+    def choose(self, number: int | None) -> None:
+        """Show a candidate in the feedback pane; None follows the latest."""
+        self.chosen = number
+        self.repaint()
+
+    def action_detach(self) -> None:
+        """Leave the screen; the run goes on."""
+        self.exit(0)
+
+    def set_pace(self, slow: bool) -> None:
+        """Choose how often the screen is drawn."""
+        self.slow_link = slow
+        self._tick_timer.stop()
+        self._tick_timer = self.set_interval(SLOW_S if slow else FAST_S, self.tick)
+        self.say(f"slow link: one repaint every {SLOW_S:.0f} s" if slow else "one repaint a second")
+
+    # -- requests --------------------------------------------------------------------------------------
+
+    def send(self, what: str, body: dict[str, Any], text: str) -> None:
+        """Put a request into the inbox; the answer comes through the journal."""
+        if self.read_only:
+            self.say("read-only: this viewer sends nothing", "warn")
+            return
+        if self.bridge.replay:
+            self.say("this is a replay: there is no run to steer", "warn")
+            return
+        if self.bridge.engine_alive is False:
+            self.say(f"no engine runs this session; go on with: cake-tui resume {self.bridge.name}", "warn")
+            return
+        try:
+            request = self.bridge.send(what, body, self.you)
+        except OSError as error:
+            self.say(f"{what}: the inbox cannot be written: {error.strerror}", "bad")
+            return
+        self.pending[request] = text
+        self.say(f"{text}: sent; it acts between two steps of the run", "accent")
+        self.repaint()
+
+    def _answers(self) -> None:
+        """Say what became of the requests this viewer sent."""
+        ids = self.bridge.fold.history.request_ids
+        for request in [request for request in self.pending if request in ids]:
+            text = self.pending.pop(request)
+            if ids[request] == "refused":
+                refused = self.bridge.fold.trail.refusals.get(request, "")
+                self.say(f"{text}: refused: {refused}", "bad")
+            else:
+                self.say(f"{text}: {'taken back' if ids[request] == 'undone' else 'taken'}", "good")
+
+    def export(self) -> None:
+        """Write the best kernel into the working folder and say where it is."""
+        from cake_tui.exporters import Exporter
+        from cake_tui.store import export
+
+        history = self.bridge.fold.history
+        try:
+            target = history.session.device.target if history.session is not None else "c"
+            exporter: Exporter = registry.load("exporters", target)
+            bundle = export.bundle(self.bridge.folder, history, None)
+            path = _free_path(f"{self.bridge.name}-{bundle.candidate}", exporter.suffix)
+            export.save(path, exporter.write(bundle), force=False)
+        except UserError as error:
+            self.say(f"export: {str(error).splitlines()[0]}", "bad")
+            return
+        except OSError as error:
+            self.say(f"export: cannot write here: {error.strerror}", "bad")
+            return
+        self.say(f"exported #{bundle.candidate} to {path.resolve()}  sha256 {bundle.lowered.sha256[:12]}", "good")
+
+    # -- palette ---------------------------------------------------------------------------------------
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Every key by its name."""
+        for key in KEYS:
+            if key.where in ("both", "replay" if self.bridge.replay else "live") and "palette" not in key.id:
+                yield SystemCommand(key.word or key.id.rpartition(".")[2], key.help, self._command(key.action))
+
+    def _command(self, action: str) -> Any:
+        async def act() -> None:
+            await self.run_action(action, self._main)
+
+        return act
+
+
+def load_panes() -> list[Pane]:
+    """All panes that the registry finds, in their order, numbered from 1."""
+    found = [(name, registry.load("tui/panes", name)) for name in registry.names("tui/panes")]
+    found.sort(key=lambda entry: (entry[1].order, entry[0]))
+    return [kind(name, number) for number, (name, kind) in enumerate(found, 1)]
+
+
+def _free_path(stem: str, suffix: str) -> Path:
+    """A name that is not taken: nothing is overwritten from the screen."""
+    path, number = Path(stem + suffix), 1
+    while path.exists():
+        number += 1
+        path = Path(f"{stem}-{number}{suffix}")
+    return path

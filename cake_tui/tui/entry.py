@@ -1,0 +1,82 @@
+"""Opens a session on this terminal: decides between screen and plain lines, guards the terminal, says goodbye."""
+
+from __future__ import annotations
+
+import locale
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from cake_tui.config import environment, user_name
+from cake_tui.errors import DAMAGED, OK, UserError
+from cake_tui.store.follower import ENDED
+from cake_tui.tui import plain
+from cake_tui.tui.bridge import Bridge, ReplayBridge
+
+NICENESS = 19  # a viewer is the gate's noise
+
+
+def show(session_dir: Path, *, replayed: bool, read_only: bool, slow_link: bool, ascii: bool | None) -> int:  # noqa: A002
+    """Run the viewer and return the exit code; raises UserError where the folder is no session."""
+    folder = Path(session_dir)
+    if not (folder / "journal.jsonl").is_file():
+        raise UserError(f"{folder}: no session here (it has no journal.jsonl); see: cake-tui list", DAMAGED)
+    you = user_name()
+    if not has_screen():
+        return plain.recount(folder, sys.stdout, you) if replayed else plain.follow(folder, sys.stdout, you)
+    with suppress(OSError):
+        os.nice(NICENESS)
+    bridge = ReplayBridge(folder) if replayed else Bridge(folder)
+    try:
+        return _on_screen(bridge, read_only, slow_link, ascii_wanted() if ascii is None else ascii)
+    finally:
+        bridge.close()
+
+
+def has_screen() -> bool:
+    """A terminal on all three standard streams that understands escapes. Textual draws on stderr."""
+    streams = (sys.__stdin__, sys.__stdout__, sys.__stderr__)
+    try:
+        terminals = all(stream is not None and os.isatty(stream.fileno()) for stream in streams)
+    except (OSError, ValueError):
+        return False
+    return terminals and (environment("TERM") or "dumb") not in ("dumb", "unknown")
+
+
+def ascii_wanted() -> bool:
+    """The locale is not UTF-8: braille, boxes and arrows would arrive as question marks."""
+    return "utf" not in locale.getpreferredencoding(False).lower()
+
+
+def _on_screen(bridge: Bridge, read_only: bool, slow_link: bool, ascii: bool) -> int:  # noqa: A002
+    from textual import constants
+
+    from cake_tui.tui.app import CakeApp
+    from cake_tui.tui.terminal import TerminalGuard
+
+    if environment("SSH_CONNECTION"):
+        # A dropped link leaves the keyboard protocol switched on in the terminal at the other end.
+        constants.DISABLE_KITTY_KEY = True  # type: ignore[misc]
+    app = CakeApp(bridge, read_only=read_only, slow_link=slow_link, ascii=ascii)
+    with TerminalGuard(lambda: app.call_later(app.exit, 0)) as guard:
+        app.run(mouse=True)
+        ended_by = guard.ended_by
+    if app.crash is not None:
+        print(f"the viewer failed; {_way_back(bridge)}", file=sys.stderr)  # noqa: T201 the terminal is ours again
+        raise app.crash
+    if ended_by:
+        return 128 + ended_by
+    print(_way_back(bridge))  # noqa: T201 the last word after the screen is gone
+    return app.return_code or OK
+
+
+def _way_back(bridge: Bridge) -> str:
+    name, state = bridge.name, bridge.fold.history.state
+    if bridge.replay:
+        return f"again: cake-tui replay {name}"
+    if state in ENDED:
+        return f"{name}: {state}; look again: cake-tui attach {name}"
+    if bridge.engine_alive is False:
+        return f"{name}: no engine runs; go on with: cake-tui resume {name}"
+    return f"detached; the run goes on. Come back: cake-tui attach {name}"

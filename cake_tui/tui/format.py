@@ -1,0 +1,284 @@
+"""Text for the screen: numbers with units, glyphs with words, and hostile text made harmless; no Textual in here.
+
+A line is a tuple of spans, a span a text and a tone; a tone is a name that `palette` turns into a style, so
+that what a pane says never depends on colour.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+
+from rich.cells import cell_len
+
+Span = tuple[str, str]
+Line = tuple[Span, ...]
+
+UNKNOWN = "n/a"
+
+# outcome or verdict -> (glyph, its ASCII, word, tone): the same in board, plot, log and headline
+OUTCOMES: dict[str, tuple[str, str, str, str]] = {
+    "accepted": ("●", "@", "accepted", "good"),
+    "slower": ("·", ".", "slower", "dim"),
+    "coarse_only": ("∘", "o", "coarse only", "dim"),
+    "undecided": ("?", "?", "undecided", "warn"),
+    "noisy": ("~", "~", "noisy", "warn"),
+    "Rejected": ("-", "-", "rejected", "dim"),
+    "Screened": ("s", "s", "screened", "dim"),
+    "Repeated": ("=", "=", "repeated", "dim"),
+    "BuildFailed": ("b", "b", "build failed", "bad"),
+    "LaunchFailed": ("l", "l", "launch failed", "bad"),
+    "Crashed": ("!", "!", "crashed", "bad"),
+    "TimedOut": ("t", "t", "timed out", "bad"),
+    "WrongAnswer": ("✗", "x", "wrong answer", "bad"),
+    "Interrupted": ("i", "i", "interrupted", "warn"),
+    "baseline": ("○", "O", "baseline", "accent"),
+    "in flight": ("…", ":", "in flight", "accent"),
+}
+
+_ASCII = str.maketrans({
+    "─": "-", "│": "|", "╭": "+", "╮": "+", "╰": "+", "╯": "+", "┄": "-", "═": "=", "├": "+", "┤": "+", "┼": "+",
+    "━": "=", "▸": ">", "▾": "v", "▲": "^", "▼": "v", "●": "@", "○": "O", "∘": "o", "·": ".", "✗": "x", "…": "~",
+    "×": "x", "µ": "u", "±": "+", "−": "-", "→": ">", "←": "<", "↑": "^", "↓": "v", "≥": ">", "≤": "<", "°": " ",
+    "█": "#", "▁": "_", "▂": "_", "▃": ".", "▄": "-", "▅": "-", "▆": "=", "▇": "=", "░": ".", "┊": ":", "╎": ":",
+})  # fmt: skip
+
+SPARK = "▁▂▃▄▅▆▇█"
+
+
+def ascii_only(text: str) -> str:
+    """Replace our own symbols and whatever else is not ASCII, keeping the width in cells."""
+    text = text.translate(_ASCII)
+    return text if text.isascii() else "".join(c if c.isascii() else "?" * cell_len(c) for c in text)
+
+
+@lru_cache(maxsize=4096)
+def _shown(char: str) -> str:
+    """One character as it may go to a terminal: controls, formats and lone surrogates are spelled out."""
+    code = ord(char)
+    if code < 0x20:
+        return chr(0x2400 + code)  # control pictures, one cell each
+    if code == 0x7F:
+        return "\u2421"
+    category = unicodedata.category(char)
+    joins = 0x1F1E6 <= code <= 0x1F1FF or 0x1F3FB <= code <= 0x1F3FF  # flags and skin tones merge unevenly
+    if category in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") or joins:
+        return f"<{code:04x}>"
+    return "" if 0xFE00 <= code <= 0xFE0F else char  # variation selectors change widths and say nothing
+
+
+def visible(text: object, limit: int = 2000) -> str:
+    """Return any text on one line, literally: brackets stay, control characters become visible, tabs widen.
+
+    Longer texts end in ``…``; what a pane can show of a line is cut by cells later.
+    """
+    raw = str(text)
+    cut = raw[:limit]
+    if not (cut.isascii() and cut.isprintable()):
+        cut = "".join(c if " " <= c <= "~" else _shown(c) for c in cut.replace("\t", "    "))
+    return cut + "…" if len(raw) > limit else cut
+
+
+def width_of(line: Line) -> int:
+    """Cells that a line takes."""
+    return sum(cell_len(text) for text, _ in line)
+
+
+def clip(text: str, width: int) -> str:
+    """Cut a text to `width` cells; a cut one ends in ``…``."""
+    if len(text) <= width and text.isascii():
+        return text
+    if cell_len(text) <= width:
+        return text
+    if width <= 0:
+        return ""
+    out, used = [], 0
+    for char in text[: width * 4]:
+        size = cell_len(char)
+        if used + size > width - 1:
+            break
+        out.append(char)
+        used += size
+    return "".join(out) + "…"
+
+
+def pad(text: str, width: int, right: bool = False) -> str:
+    """Clip and fill a text to exactly `width` cells; ``right`` aligns it to the right."""
+    text = clip(text, width)
+    space = " " * max(0, width - cell_len(text))
+    return space + text if right else text + space
+
+
+def fit(line: Line, width: int) -> Line:
+    """Cut and fill a line to exactly `width` cells."""
+    out: list[Span] = []
+    left = width
+    for text, tone in line:
+        if left <= 0:
+            break
+        size = cell_len(text)
+        if size > left:
+            text = clip(text, left)
+            size = cell_len(text)
+        if text:
+            out.append((text, tone))
+        left -= size
+    if left > 0:
+        out.append((" " * left, ""))
+    return tuple(out)
+
+
+def spread(left: Line, right: Line, width: int) -> Line:
+    """Put `left` at the left and `right` at the right end; the right one gives way where both do not fit."""
+    room = width - width_of(left) - 1
+    size = width_of(right)
+    if size > room:
+        return fit(left, width)
+    return (*left, (" " * (room + 1 - size), ""), *right)
+
+
+def wrap(text: str, width: int, indent: int = 0) -> list[str]:
+    """Break a text at blanks into lines of at most `width` cells; words that are longer are broken hard."""
+    out: list[str] = []
+    line = ""
+    for word in text.split(" "):
+        room = width - (indent if out else 0)
+        while cell_len(word) > room > 0:
+            head = clip(word, room + 1)[:-1] or word[:1]
+            if line:
+                out.append(line)
+                line = ""
+            out.append(head)
+            word = word[len(head) :]
+            room = width - indent
+        if line and cell_len(line) + 1 + cell_len(word) > room:
+            out.append(line)
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    out.append(line)
+    return [out[0], *(" " * indent + rest for rest in out[1:])]
+
+
+# --- numbers ------------------------------------------------------------------------------------------
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits and no exponent between 1e-4 and 1e7."""
+    if value == 0:
+        return "0"
+    size = math.floor(math.log10(abs(value)))
+    if size >= 7 or size < -4:
+        return f"{value:.{digits - 1}e}"
+    return f"{value:.{max(0, digits - 1 - size)}f}"
+
+
+def time(value_us: float | None, digits: int = 4) -> str:
+    """``148.1 µs``, ``1.520 ms``, ``2.100 s``."""
+    if value_us is None or not math.isfinite(value_us):
+        return UNKNOWN
+    for unit, factor in (("s", 1e6), ("ms", 1e3)):
+        if abs(value_us) >= factor:
+            return f"{significant(value_us / factor, digits)} {unit}"
+    return f"{significant(value_us, digits)} µs"
+
+
+def rate(flops: float | None, value_us: float | None, digits: int = 3) -> str:
+    """Throughput from work and time: ``176 GFLOP/s``, ``8.30 TFLOP/s``; unknown work is n/a."""
+    if not flops or not value_us or not math.isfinite(value_us):
+        return UNKNOWN
+    return throughput(flops / value_us * 1e6, digits)
+
+
+def throughput(per_second: float, digits: int = 3) -> str:
+    """``176 GFLOP/s`` from FLOP/s."""
+    for unit, factor in (("TFLOP/s", 1e12), ("GFLOP/s", 1e9)):
+        if per_second >= factor:
+            return f"{significant(per_second / factor, digits)} {unit}"
+    return f"{significant(per_second / 1e6, digits)} MFLOP/s"
+
+
+def ratio(value: float | None) -> str:
+    """``118×``, ``1.14×``."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    return f"{significant(value, 3)}×"
+
+
+def percent(fraction: float | None, digits: int = 1, sign: bool = False) -> str:
+    """``0.8 %`` from 0.008; ``+4.2 %`` where the sign matters (a true minus)."""
+    if fraction is None or not math.isfinite(fraction):
+        return UNKNOWN
+    text = f"{abs(fraction) * 100:.{digits}f} %"
+    if not sign:
+        return ("−" if fraction < 0 else "") + text
+    return ("+" if fraction >= 0 else "−") + text
+
+
+def gain(log_ratio: float | None) -> str:
+    """Speed-up in percent from ln(t_holder / t_candidate)."""
+    return percent(None if log_ratio is None else math.expm1(max(-50.0, min(50.0, log_ratio))), sign=True)
+
+
+def duration(seconds: float | None) -> str:
+    """``42 s``, ``3 m 12 s``, ``24 h``, ``2 h 05 m``, ``2 d 03 h``."""
+    if seconds is None or not math.isfinite(seconds):
+        return UNKNOWN
+    whole = max(0, int(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} m {whole % 60:02d} s" if whole % 60 or whole < 600 else f"{whole // 60} m"
+    if whole <= 48 * 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} m" if whole % 3600 >= 60 else f"{whole // 3600} h"
+    return f"{whole // 86400} d {whole % 86400 // 3600:02d} h"
+
+
+def count(value: int) -> str:
+    """``1,234``."""
+    return f"{value:,}"
+
+
+def clock(stamp: str) -> str:
+    """``14:31:07`` of an ISO time; anything else is shown as it is, cut."""
+    return stamp[11:19] if len(stamp) >= 19 and stamp[10] == "T" else visible(stamp, 8)
+
+
+def spark(values: Iterable[float | None], width: int) -> str:
+    """The last `width` values as blocks between their least and greatest (a tenth at least); unknown ones are blank."""
+    tail = list(values)[-width:] if width > 0 else []
+    known = [v for v in tail if v is not None and math.isfinite(v)]
+    if not known:
+        return " " * max(0, width)
+    low, high = min(known), max(known)
+    # A tenth of the size is the least span: a steady reading shall look steady.
+    span = max(high - low, 0.1 * abs(high))
+    low = (high + low - span) / 2
+    blocks = []
+    for value in tail:
+        if value is None or not math.isfinite(value):
+            blocks.append(" ")
+        elif span <= 0:
+            blocks.append(SPARK[3])
+        else:
+            blocks.append(SPARK[min(7, int((value - low) / span * 8))])
+    return "".join(blocks).rjust(width)
+
+
+def outcome_name(outcome: str | None, verdict: str | None, number: int) -> str:
+    """The key into OUTCOMES for a row."""
+    if outcome is None:
+        return "in flight"
+    if number == 0 and outcome == "Measured":
+        return "baseline"
+    return verdict or outcome
+
+
+def outcome_mark(name: str) -> tuple[str, str, str]:
+    """(glyph, word, tone) of an outcome or verdict; names of newer versions show as themselves."""
+    if name in OUTCOMES:
+        glyph, _, word, tone = OUTCOMES[name]
+        return glyph, word, tone
+    return "?", visible(name, 14), ""

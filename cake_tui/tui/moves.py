@@ -1,0 +1,105 @@
+"""What the inject dialog knows of a move while it is typed: completions, legal values, refusal, what it would do."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from cake_tui import menu as menus
+from cake_tui.errors import Ended, UserError
+from cake_tui.menu import Action, Menu
+from cake_tui.model.history import History
+from cake_tui.model.outcome import Rejected
+from cake_tui.model.schedule import Schedule
+
+_LAST_WORD = re.compile(r"[^+]*$")
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Whether a text is a legal move from the incumbent now; `lines` say why not, or what it makes."""
+
+    legal: bool
+    text: str
+    lines: tuple[str, ...]
+
+
+class Moves:
+    """A session's menu and the schedule that an injected move starts from."""
+
+    def __init__(self, history: History) -> None:
+        """Raises UserError where actions.toml cannot be read."""
+        self.history = history
+        self.menu: Menu = menus.load(None, history.problem, history.device).without(history.disabled_actions)
+
+    @property
+    def base(self) -> tuple[int, Schedule] | None:
+        """The incumbent and its schedule; None before candidate 0 is measured."""
+        number = self.history.incumbent
+        schedule = self.history.rows[number].schedule if number is not None else None
+        return None if number is None or schedule is None else (number, schedule)
+
+    def completions(self, text: str) -> list[tuple[str, Action]]:
+        """(the whole text completed, the action) for the move being typed, those that begin like it first."""
+        before, word = _split(text)
+        name = word.strip().partition("(")[0].strip()
+        if "(" in word:
+            action = self.menu.action(name)
+            return [(text, action)] if action is not None else []
+        found = [action for action in self.menu.actions if name.lower() in action.name.lower()]
+        found.sort(key=lambda action: (not action.usable, not action.name.startswith(name), action.name))
+        lead = f"{before} " if before else ""
+        return [(f"{lead}{action.name}({'' if action.parameters else ')'}", action) for action in found]
+
+    def judge(self, text: str) -> Judgement:
+        """Parse the moves and apply them to the incumbent's schedule, as the loop will."""
+        if not text.strip():
+            return Judgement(False, text, ())
+        try:
+            moves = self.menu.parse_moves(text)
+        except UserError as error:
+            return Judgement(False, text, tuple(str(error).splitlines()))
+        spelled = " + ".join(move.text for move in moves)
+        if any(self.menu.reverts(move) for move in moves):
+            return self._revert(spelled, len(moves))
+        if self.base is None:
+            return Judgement(False, spelled, ("there is no measured kernel to start from yet",))
+        number, schedule = self.base
+        try:
+            changed, level = self.menu.apply(schedule, moves)
+        except Ended as ended:
+            return Judgement(False, spelled, _refusal(ended))
+        if changed == schedule:
+            return Judgement(True, spelled, (f"#{number} has this already: it would be answered from the record",))
+        return Judgement(True, spelled, (f"from #{number}, {level}:", *_changes(schedule, changed)))
+
+    def _revert(self, spelled: str, count: int) -> Judgement:
+        if count > 1:
+            return Judgement(False, spelled, ("revert_last() stands alone: it rewrites no schedule",))
+        if self.history.incumbent in (None, 0):
+            return Judgement(False, spelled, ("there is nothing before candidate 0",))
+        return Judgement(True, spelled, ("the next round's proposals start from the incumbent's parent",))
+
+
+def _split(text: str) -> tuple[str, str]:
+    """The moves already written (with their ``+``) and the one being typed."""
+    found = _LAST_WORD.search(text)
+    at = found.start() if found else 0
+    return text[:at].rstrip(), text[at:]
+
+
+def _refusal(ended: Ended) -> tuple[str, ...]:
+    outcome = ended.outcome
+    if isinstance(outcome, Rejected) and outcome.diagnostics:
+        return tuple(diagnostic.text for diagnostic in outcome.diagnostics)
+    return (outcome.reason or type(outcome).__name__,)
+
+
+def _changes(old: Schedule, new: Schedule) -> list[str]:
+    """``block_k 16 → 32`` for each knob; a new structure first."""
+    lines = [] if old.structure == new.structure else [f"structure {old.structure} → {new.structure}"]
+    before, after = dict(old.knobs), dict(new.knobs)
+    for name in sorted({*before, *after}):
+        if before.get(name) != after.get(name):
+            lines.append(f"{name} {before.get(name, 'none')} → {after.get(name, 'none')}")
+    return lines

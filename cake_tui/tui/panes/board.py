@@ -1,0 +1,196 @@
+"""Board: candidates by standing or by number; the selected one fills the feedback pane."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding
+
+from cake_tui.model.history import History
+from cake_tui.model.row import Row
+from cake_tui.tui import format as fmt
+from cake_tui.tui.format import Line
+from cake_tui.tui.pane import Pane
+from cake_tui.tui.view import View
+
+ORDERS = ("rank", "newest")
+_HEADS = {"moves": "  moves", "": "  outcome"}
+FILTERS = ("all", "measured", "failed", "refused")
+
+
+class Board(Pane):
+    """Rank, number, outcome, time, gain over the holder it met, speed-up over candidate 0, path of moves."""
+
+    order: ClassVar[int] = 4
+    title: ClassVar[str] = "board"
+    help: ClassVar[str] = "candidates; up and down choose the one that the feedback pane shows, esc follows the latest"
+
+    BINDINGS = [
+        Binding("o", "reorder", "order by rank or newest", id="board.order"),
+        Binding("f", "filter", "all, measured, failed, refused", id="board.filter"),
+        Binding("escape", "follow", "follow the latest", id="board.follow"),
+    ]
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__(name, number)
+        self.ordered_by = "rank"
+        self.filtered = "all"
+        self._order: list[int] = []
+        self._key: object = None
+        self._places: dict[int, int] = {}
+
+    def summary(self, view: View) -> Line:
+        """Order, filter and how many there are."""
+        words = f"by {self.ordered_by}" if self.ordered_by == "rank" else self.ordered_by
+        shown = "" if self.filtered == "all" else f" · only {self.filtered}"
+        return ((f"{words}{shown} · {fmt.count(len(self._numbers(view.history)))}", "dim"),)
+
+    def body(self, view: View, width: int, height: int) -> list[Line]:
+        """Head and the rows around the selection."""
+        numbers = self._numbers(view.history)
+        columns = _columns(width)
+        lines: list[Line] = [
+            tuple((fmt.pad(_HEADS.get(name, name), size, right), "dim") for name, size, right in columns)
+        ]
+        room = height - 1
+        if not numbers:
+            return [*lines, ((" no candidate yet" if self.filtered == "all" else " none of these", "dim"),)]
+        self._keep_selected_visible(view, room)
+        for index in self.window(len(numbers), room):
+            row = view.history.rows[numbers[index]]
+            chosen = row.number == view.selected
+            lines.append(_row(row, self._rank(index), columns, view, chosen and not view.follows))
+        return lines
+
+    def moved(self, by: int) -> bool:
+        """Choose another candidate."""
+        view = self.view
+        if view is None:
+            return False
+        numbers = self._numbers(view.history)
+        if not numbers:
+            return True
+        here = self._places.get(-1 if view.selected is None else view.selected)
+        there = self.top if here is None else max(0, min(len(numbers) - 1, here + by))
+        self.app.choose(numbers[there])  # type: ignore[attr-defined]
+        return True
+
+    def action_reorder(self) -> None:
+        """Next order."""
+        self.ordered_by = ORDERS[(ORDERS.index(self.ordered_by) + 1) % len(ORDERS)]
+        self.top = 0
+        self.draw()
+
+    def action_filter(self) -> None:
+        """Next filter."""
+        self.filtered = FILTERS[(FILTERS.index(self.filtered) + 1) % len(FILTERS)]
+        self.top = 0
+        self.draw()
+
+    def action_follow(self) -> None:
+        """Show the latest candidate again, whichever that is."""
+        self.top = 0
+        self.app.choose(None)  # type: ignore[attr-defined]
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the clicked row."""
+        index = self.top + event.y - 2
+        if self.view is not None and 0 <= index < len(self._order) and event.y >= 2:
+            self.app.choose(self._order[index])  # type: ignore[attr-defined]
+
+    def _rank(self, index: int) -> str:
+        return str(index + 1) if self.ordered_by == "rank" and self.filtered in ("all", "measured") else ""
+
+    def _numbers(self, history: History) -> list[int]:
+        """Candidates in order; made anew only when one of them changed."""
+        timed = sum(row.time_us is not None for row in history.rows[-64:])
+        key = (
+            id(history), len(history.rows), tuple(history.counts.values()), self.ordered_by, self.filtered,
+            len(history.wins), timed,
+        )  # fmt: skip
+        if key == self._key:
+            return self._order
+        rows = [row for row in history.rows if _passes(row, self.filtered)]
+        if self.ordered_by == "newest":
+            rows.reverse()
+        else:
+            rows.sort(key=_standing)
+        self._key, self._order = key, [row.number for row in rows]
+        self._places = {number: place for place, number in enumerate(self._order)}
+        return self._order
+
+    def _keep_selected_visible(self, view: View, room: int) -> None:
+        place = self._places.get(-1 if view.selected is None else view.selected)
+        if place is None or view.follows or room < 1:
+            return
+        if place < self.top:
+            self.top = place
+        elif place >= self.top + room:
+            self.top = place - room + 1
+
+
+def _standing(row: Row) -> tuple[int, float, int]:
+    if row.standing is not None and row.time_us is not None:
+        return 0, -row.standing, row.number
+    return (1, row.time_us, row.number) if row.time_us is not None else (2, 0.0, -row.number)
+
+
+def _passes(row: Row, kept: str) -> bool:
+    match kept:
+        case "measured":
+            return row.time_us is not None
+        case "failed":
+            return row.outcome in ("BuildFailed", "LaunchFailed", "Crashed", "TimedOut", "WrongAnswer")
+        case "refused":
+            return row.outcome in ("Rejected", "Screened", "Repeated")
+    return True
+
+
+def _columns(width: int) -> list[tuple[str, int, bool]]:
+    """(name, cells, right-aligned) of the columns that fit; the path of moves takes what is left."""
+    if width < 52:
+        wanted = [("no", 6, True), ("", 4, False), ("time", 10, True), ("gain", 9, True)]
+    else:
+        wanted = [("no", 7, True), ("", 15, False), ("time", 10, True), ("gain", 9, True)]
+        if width >= 78:
+            wanted[:0] = [("rank", 5, True)]
+            wanted.append(("speed-up", 10, True))
+        if width >= 98:
+            wanted.append(("throughput", 14, True))
+        if width >= 112:
+            wanted.append(("error", 10, True))
+    used = sum(size for _, size, _ in wanted)
+    return [*wanted, ("moves", max(1, width - used), False)] if width > used else wanted
+
+
+def _row(row: Row, rank: str, columns: list[tuple[str, int, bool]], view: View, chosen: bool) -> Line:
+    glyph, word, tone = fmt.outcome_mark(fmt.outcome_name(row.outcome, row.verdict, row.number))
+    best = row.number == view.history.incumbent
+    speedup = math.exp(min(700.0, row.standing)) if row.standing is not None else None
+    error = "" if row.max_abs_err is None else f"{row.max_abs_err:.1e}"
+    cells = {
+        "rank": (rank if row.time_us is not None else "", ""),
+        "no": (f"#{row.number}", "strong" if best else ""),
+        "": (f"  {glyph} {word}", tone),
+        "time": (fmt.time(row.time_us) if row.time_us is not None else "", "goodword" if best else ""),
+        "gain": (fmt.gain(row.gain) if row.gain is not None and row.number else "", tone if row.verdict else ""),
+        "speed-up": (fmt.ratio(speedup) if speedup is not None else "", ""),
+        "throughput": (fmt.rate(view.flops, row.time_us) if row.time_us and view.flops else "", ""),
+        "error": (error, "dim"),
+        "moves": ("  " + _path(row), "" if row.time_us is not None else "dim"),
+    }
+    mark = "!" if chosen else ""
+    return tuple((fmt.pad(cells[name][0], size, right), cells[name][1] + mark) for name, size, right in columns)
+
+
+def _path(row: Row) -> str:
+    """What it did, from which base; a failure adds why."""
+    if row.number == 0:
+        return "start"
+    why = f"  {fmt.visible(row.reason, 200)}" if row.reason and row.time_us is None else ""
+    return f"{fmt.visible(row.proposal.text, 200)} ← #{row.proposal.base}{why}"
+
+
+PLUGIN: type[Pane] = Board

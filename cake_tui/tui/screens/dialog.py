@@ -1,0 +1,101 @@
+"""A dialog: a ruled box of lines over the panes, closed by esc; inject, help, exact JSON and questions are such."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widget import Widget
+
+from cake_tui.tui import format as fmt
+from cake_tui.tui.format import Line
+from cake_tui.tui.lines import LinesWidget
+
+
+class Dialog(ModalScreen[None], inherit_bindings=False):
+    """Subclasses give `title`, `lines` and keys; the box takes what the terminal has, at most `widest`."""
+
+    title_text: ClassVar[str] = ""
+    widest: ClassVar[int] = 100
+
+    DEFAULT_CSS = """
+    Dialog { align: center middle; background: ansi_default 0%; }
+    Dialog > Vertical { background: ansi_default; height: 100%; width: 100%; max-width: 100; }
+    Dialog LinesWidget { height: 1fr; background: ansi_default; }
+    """
+
+    BINDINGS = [
+        Binding("escape", "dismiss_dialog", "close", id="dialog.close"),
+        Binding("up,k", "scroll(-1)", "up", show=False),
+        Binding("down,j", "scroll(1)", "down", show=False),
+        Binding("pageup", "scroll_page(-1)", "page up", show=False),
+        Binding("pagedown,space", "scroll_page(1)", "page down", show=False),
+        Binding("home,g", "scroll(-1000000)", "first", show=False),
+        Binding("end,G", "scroll(1000000)", "last", show=False),
+        Binding("left,h", "sideways(-16)", "left", show=False),
+        Binding("right,l", "sideways(16)", "right", show=False),
+    ]
+
+    def __init__(self, ascii: bool = False) -> None:  # noqa: A002 the flag's own name
+        super().__init__()
+        self.top = 0
+        self.left = 0
+        self.box = LinesWidget(id="box")
+        self.box.ascii = ascii
+
+    def parts(self) -> list[Widget]:
+        """Widgets of the box from top to bottom."""
+        return [self.box]
+
+    def compose(self) -> ComposeResult:
+        """The box."""
+        yield Vertical(*self.parts())
+
+    def lines(self, width: int) -> list[Line]:
+        """What the box says."""
+        raise NotImplementedError
+
+    def hint(self) -> str:
+        """Keys, at the end of the rule."""
+        return "esc close"
+
+    def on_mount(self) -> None:
+        """Draw once laid out."""
+        self.call_after_refresh(self.draw)
+
+    def on_resize(self) -> None:
+        """Draw for the new size."""
+        self.call_after_refresh(self.draw)
+
+    def draw(self) -> None:
+        """Draw rule and lines from `top`."""
+        width, height = self.box.size
+        if width < 1 or height < 1:
+            return
+        rule: Line = fmt.spread(
+            (("━ ", "focus"), (self.title_text + " ", "focus")), ((f"{self.hint()} ━", "dim"),), width
+        )
+        found = self.lines(width)
+        self.top = max(0, min(self.top, len(found) - (height - 1)))
+        self.box.put([rule, *found[self.top : self.top + height - 1]])
+
+    def action_dismiss_dialog(self) -> None:
+        """Close."""
+        self.dismiss(None)
+
+    def action_scroll(self, by: int) -> None:
+        """Some lines."""
+        self.top = max(0, self.top + by)
+        self.draw()
+
+    def action_scroll_page(self, by: int) -> None:
+        """One page."""
+        self.action_scroll(by * max(1, self.box.size.height - 2))
+
+    def action_sideways(self, by: int) -> None:
+        """Long lines."""
+        self.left = max(0, self.left + by)
+        self.draw()

@@ -1,0 +1,181 @@
+"""The main screen: headline, tab bar where needed, panes, footer; and what the keys of the table do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from textual.app import ComposeResult
+from textual.screen import Screen
+
+from cake_tui.tui.bars import FootLine, TabBar
+from cake_tui.tui.bridge import ReplayBridge
+from cake_tui.tui.headline import Headline
+from cake_tui.tui.keys import bindings
+from cake_tui.tui.pane import Pane
+from cake_tui.tui.screens.exact import Exact
+from cake_tui.tui.screens.help import Help
+from cake_tui.tui.screens.inject import Inject
+from cake_tui.tui.tiles import Tiles
+from cake_tui.tui.view import View
+
+if TYPE_CHECKING:
+    from cake_tui.tui.app import CakeApp
+
+
+class Main(Screen[None], inherit_bindings=False):
+    """Draws only panes that are on screen."""
+
+    def __init__(self, panes: Sequence[Pane], replay: bool) -> None:
+        super().__init__()
+        for binding in bindings(replay):
+            for key in binding.key.split(","):
+                self._bindings.bind(key.strip(), binding.action, binding.description, show=False)
+        for pane in panes:
+            self._bindings.bind(str(pane.number), f"pane('{pane.pane_name}')", pane.title, show=False)
+        self.replay = replay
+        self.headline = Headline(id="headline")
+        self.tabs = TabBar(id="tabs")
+        self.tiles = Tiles(panes)
+        self.footline = FootLine(id="foot")
+        self._message: tuple[str, str] | None = None
+        self._ascii = False
+
+    @property
+    def viewer(self) -> CakeApp:
+        """The app, by its own type."""
+        return cast("CakeApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom."""
+        yield self.headline
+        yield self.tabs
+        yield self.tiles
+        yield self.footline
+
+    def on_mount(self) -> None:
+        """The chosen pane has the focus."""
+        self._focus(self.tiles.chosen)
+
+    def on_resize(self) -> None:
+        """Fewer headline lines in low terminals; draw for the new size."""
+        self._fit()
+        self.call_after_refresh(self._again)
+
+    def show(self, view: View) -> None:
+        """Draw a view."""
+        self._ascii = view.ascii
+        self.headline.show(view)
+        for pane in self.tiles.on_screen():
+            pane.show(view)
+        self._tabs()
+
+    def foot(self, message: tuple[str, str] | None, ascii: bool) -> None:  # noqa: A002
+        """Draw the footer."""
+        self._message, self._ascii = message, ascii
+        self.footline.show(self.replay, message, ascii)
+
+    def _again(self) -> None:
+        if self.app.is_running:
+            self.viewer.repaint()
+
+    def _fit(self) -> None:
+        height = self.app.size.height
+        self.headline.styles.height = 3 if height >= 20 else 2 if height >= 8 else 1
+        self.tabs.display = not self.tiles.all_fit() or self.tiles.zoomed
+        self.footline.display = height >= 5
+
+    def _tabs(self) -> None:
+        wanted = not self.tiles.all_fit()
+        if self.tabs.display != wanted:
+            self.tabs.display = wanted
+            self.call_after_refresh(self._again)
+        if wanted:
+            self.tabs.show(self.tiles.panes, self.tiles.chosen, self.tiles.on_screen(), self._ascii)
+
+    def _focus(self, name: str) -> None:
+        pane = self.tiles.choose(name)
+        if pane is not None:
+            pane.focus(scroll_visible=False)
+            self.call_after_refresh(self._again)
+
+    # -- keys ------------------------------------------------------------------------------------------
+
+    def action_pane(self, name: str) -> None:
+        """Go to a pane; there already, zoom it."""
+        if self.tiles.chosen == name and self.focused is not None:
+            self.action_zoom()
+        else:
+            self._focus(name)
+
+    def action_next_pane(self, by: int) -> None:
+        """The next pane in their order."""
+        names = [pane.pane_name for pane in self.tiles.panes]
+        self._focus(names[(names.index(self.tiles.chosen) + by) % len(names)])
+
+    def action_zoom(self) -> None:
+        """One pane over all, and back."""
+        self.tiles.zoomed = not self.tiles.zoomed
+        self.tiles.refresh(layout=True)
+        self.call_after_refresh(self._again)
+
+    def action_freeze(self) -> None:
+        """Stand still, or catch up."""
+        self.viewer.frozen = not self.viewer.frozen
+        self.viewer.repaint()
+
+    def action_slow(self) -> None:
+        """Repaint every ten seconds, or every second."""
+        self.viewer.set_pace(not self.viewer.slow_link)
+
+    def action_redraw(self) -> None:
+        """Draw every cell again."""
+        self.refresh(layout=True)
+        for widget in self.query("*"):
+            widget.refresh()
+        self.viewer.repaint()
+
+    def action_pause(self) -> None:
+        """Pause or resume the run."""
+        paused = self.viewer.bridge.fold.history.state == "paused"
+        word = "resume" if paused else "pause"
+        self.viewer.send(word, {}, word)
+
+    def action_inject(self) -> None:
+        """Open the dialog."""
+        viewer = self.viewer
+        history = viewer.bridge.fold.history
+        if history.session is None:
+            viewer.say("the session has not begun", "warn")
+        elif viewer.read_only:
+            viewer.say("read-only: this viewer sends nothing", "warn")
+        else:
+            viewer.push_screen(Inject(history, viewer.you, self._send_move, viewer.ascii))
+
+    def _send_move(self, text: str) -> None:
+        self.viewer.send("inject", {"text": text, "reason": ""}, f"inject {text}")
+
+    def action_export(self) -> None:
+        """Export the best."""
+        self.viewer.export()
+
+    def action_exact(self) -> None:
+        """Exact JSON of the chosen candidate."""
+        view = self.viewer.view()
+        if view.selected is None:
+            self.viewer.say("no candidate has ended yet", "warn")
+        else:
+            found = view.files.feedback_text(view.selected)
+            self.viewer.push_screen(Exact(view.selected, found, self.viewer.ascii))
+
+    def action_help(self) -> None:
+        """Keys and glyphs."""
+        self.viewer.push_screen(Help(self.tiles.panes, self.replay, self.viewer.ascii))
+
+    def action_step(self, by: int) -> None:
+        """Move a replay by one candidate."""
+        bridge = self.viewer.bridge
+        if isinstance(bridge, ReplayBridge):
+            if not bridge.step(by):
+                self.viewer.say("the end of the record" if by > 0 else "the beginning of the record")
+            self.viewer.repaint()

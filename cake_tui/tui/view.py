@@ -1,0 +1,212 @@
+"""What panes see: one value a repaint with the fold, readings, files, the selection and the state in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from cake_tui.model.history import History
+from cake_tui.model.row import Row
+from cake_tui.store.summary import work_flops
+from cake_tui.tui import format as fmt
+from cake_tui.tui.bridge import Bridge
+from cake_tui.tui.files import SessionFiles
+from cake_tui.tui.reader import JournalReader
+from cake_tui.tui.telemetry import Telemetry
+from cake_tui.tui.trail import Trail
+
+STALE_BEATS = 3.0
+
+
+@dataclass(frozen=True)
+class Status:
+    """The state in words, apart from colours; `ticking` tells whether clocks on the screen run."""
+
+    word: str
+    tone: str
+    detail: str = ""
+    ticking: bool = False
+
+
+@dataclass(frozen=True)
+class View:
+    """A moment of a session. Panes read it and nothing else; they never change it."""
+
+    history: History
+    trail: Trail
+    status: Status
+    telemetry: Telemetry
+    files: SessionFiles
+    journal: JournalReader
+    cursor: int
+    name: str
+    you: str
+    flops: float | None
+    selected: int | None
+    follows: bool
+    elapsed_s: float
+    event_age_s: float | None
+    replay: bool = False
+    read_only: bool = False
+    frozen: bool = False
+    ascii: bool = False
+    damaged: int = 0
+    pending: Mapping[str, str] = field(default_factory=dict)  # request id -> what was asked, not yet answered
+
+    @property
+    def selected_row(self) -> Row | None:
+        """The row that feedback and details show."""
+        if self.selected is None or not 0 <= self.selected < len(self.history.rows):
+            return None
+        return self.history.rows[self.selected]
+
+    @property
+    def baseline_us(self) -> float | None:
+        """Time of candidate 0."""
+        return self.history.rows[0].time_us if self.history.rows else None
+
+    @property
+    def best_us(self) -> float | None:
+        """Time of the incumbent, refreshed from pairs."""
+        return self.history.incumbent_us
+
+    @property
+    def speedup(self) -> float | None:
+        """Baseline time over the incumbent's, as `show` and `status` say it."""
+        return self.baseline_us / self.best_us if self.baseline_us and self.best_us else None
+
+    def budget(self, name: str, default: float) -> float:
+        """A number of the settings."""
+        value = self.history.settings.get(name, default)
+        return float(value) if isinstance(value, (int, float)) else default
+
+
+def view_of(
+    bridge: Bridge,
+    *,
+    you: str,
+    selected: int | None,
+    read_only: bool = False,
+    frozen: bool = False,
+    ascii: bool = False,  # noqa: A002 the flag's own name
+    pending: Mapping[str, str] | None = None,
+) -> View:
+    """Make the view of this moment; without a selection the latest ended candidate is shown."""
+    history = bridge.fold.history
+    age = None if bridge.replay else bridge.event_age_s()
+    status = status_of(bridge, you)
+    return View(
+        history=history,
+        trail=bridge.fold.trail,
+        status=status,
+        telemetry=bridge.telemetry,
+        files=bridge.files,
+        journal=bridge.reader,
+        cursor=bridge.cursor,
+        name=bridge.name,
+        you=you,
+        flops=None if history.session is None else _flops_of(history.session.problem),
+        selected=latest_ended(history) if selected is None else selected,
+        follows=selected is None,
+        elapsed_s=history.elapsed_s + (age or 0.0 if status.ticking else 0.0),
+        event_age_s=age,
+        replay=bridge.replay,
+        read_only=read_only,
+        frozen=frozen,
+        ascii=ascii,
+        damaged=bridge.fold.damaged + bridge.reader.skipped,
+        pending=pending or {},
+    )
+
+
+def latest_ended(history: History) -> int | None:
+    """The newest candidate that has an outcome and was not merely answered from the record."""
+    fallback = None
+    for row in reversed(history.rows[-200:]):
+        if row.outcome is not None:
+            if row.outcome not in ("Repeated", "Screened"):
+                return row.number
+            fallback = row.number if fallback is None else fallback
+    return fallback
+
+
+def status_of(bridge: Bridge, you: str) -> Status:
+    """Say what state the run is in."""
+    history = bridge.fold.history
+    reason = fmt.visible(history.state_reason, 300)
+    if bridge.replay:
+        return Status("REPLAY", "accentword", f"event {fmt.count(bridge.cursor)} of {fmt.count(len(bridge.reader))}")
+    match history.state:
+        case "done":
+            return Status(f"DONE: {reason}" if reason else "DONE", "goodword")
+        case "stopped":
+            return Status("STOPPED", "warnword", reason)
+        case "failed":
+            return Status("FAILED", "badword", reason)
+    if bridge.engine_alive is False and history.session is not None:
+        return Status("ENGINE GONE", "badword", f"go on with: cake-tui resume {bridge.name}")
+    if history.state == "paused":
+        return _paused(history, you, reason)
+    late = _late(bridge, history)
+    if late:
+        return late
+    if history.state != "running" or not history.rows:
+        return Status("STARTING", "accentword", "", ticking=True)
+    stalled = history.rounds_without_win
+    if history.stalled:
+        return Status(f"STALLED {stalled} rounds", "warnword", "", ticking=True)
+    return Status("RUNNING", "goodword", "", ticking=True)
+
+
+def _paused(history: History, you: str, reason: str) -> Status:
+    who = fmt.visible(history.paused_by or "", 24)
+    if history.state_reason == f"by {history.paused_by}":
+        return Status("PAUSED by you" if history.paused_by == you else f"PAUSED by {who}", "warnword")
+    if who[:1] == "S" and who[1:].isdigit():
+        return Status("PAUSED: clocks", "warnword", f"{who}: {reason}")
+    return Status(f"PAUSED: {who}", "warnword", reason)
+
+
+def _late(bridge: Bridge, history: History) -> Status | None:
+    """An engine that holds its lock but has not been heard of for three heartbeats."""
+    age = bridge.heartbeat_age_s()
+    beat = history.settings.get("heartbeat", 1.0)
+    limit = STALE_BEATS * max(0.2, float(beat) if isinstance(beat, (int, float)) else 1.0)
+    if age is None or age <= limit + 1.0 or history.session is None:
+        return None
+    return Status("STALE", "badword", f"engine silent for {fmt.duration(age)}", ticking=True)
+
+
+_flops_of = lru_cache(maxsize=8)(work_flops)
+
+
+def goal_us(view: View) -> tuple[str, float] | None:
+    """The goal's text and the time that reaches it: ``1.1 peer``, ``50 baseline``, ``150 us``, ``2 tflops``."""
+    session = view.history.session
+    words = (session.goal or "").split() if session is not None else []
+    try:
+        number = float(words[0])
+        unit = words[-1].lower()
+    except (ValueError, IndexError):
+        return None
+    if session is None or not session.goal or number <= 0 or not math.isfinite(number):
+        return None
+    time_us = _goal_time(view, number, unit)
+    return None if time_us is None else (session.goal, time_us)
+
+
+def _goal_time(view: View, number: float, unit: str) -> float | None:
+    match unit:
+        case "us":
+            return number
+        case "tflops" | "tflop/s":
+            return view.flops / number * 1e-6 if view.flops else None
+        case "baseline":
+            return view.baseline_us / number if view.baseline_us else None
+        case "peer":
+            times = [peer.avg_us for peer in view.history.peers.values()]
+            return min(times) / number if times else None
+    peer = view.history.peers.get(unit)
+    return peer.avg_us / number if peer else None

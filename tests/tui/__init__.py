@@ -1,0 +1,1 @@
+"""Tests of the viewer: pilot, pty and pyte, pictures."""
