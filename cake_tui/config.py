@@ -152,11 +152,6 @@ def child_environment(drop: tuple[str, ...] = (), **extra: str) -> dict[str, str
     return env
 
 
-def mark_children(token: str) -> None:
-    """Let every process started from here on carry ``CAKE_TUI_ENGINE=<token>``, so that none is left behind."""
-    os.environ["CAKE_TUI_ENGINE"] = token
-
-
 def sessions_dir() -> Path:
     """``$CAKE_TUI_SESSIONS``, else ``sessions/`` in the working folder."""
     return Path(environment("CAKE_TUI_SESSIONS") or "sessions")

@@ -113,27 +113,17 @@ class Engine:
         self._desk = desk
         self._watch.restart()
         paused = self.history.state == "paused"
-        self._record(ev.EngineStarted(pid=os.getpid(), host=socket.gethostname(), changes=changes))
+        self.record(ev.EngineStarted(pid=os.getpid(), host=socket.gethostname(), changes=changes))
         if changes and settings is not None:
             self.session.write_settings(settings)
-            self._record(ev.SettingsChanged(changes=changes, settings=settings))
+            self.record(ev.SettingsChanged(changes=changes, settings=settings))
         for notice in notices:
-            self._record(ev.Noticed(level="warning", text=notice))
+            self.record(ev.Noticed(level="warning", text=notice))
         if paused:
-            self._record(ev.RequestTaken(id=new_id(), who=who, what="resume", body={}))
-        self._mend_best()
+            self.record(ev.RequestTaken(id=new_id(), who=who, what="resume", body={}))
         self._inbox.sweep()
         self._look(stale=True)
         self._snapshot(force=True)
-
-    def _mend_best(self) -> None:
-        """Publish the incumbent where the last engine died between accepting and publishing it."""
-        number = self.history.incumbent
-        if number is None or self.session.published() == number:
-            return
-        files = self.session.texts(number)
-        if files:
-            self.session.publish(number, files)
 
     def drive(self, loop: Loop) -> int:
         """Run the loop to its end and return the exit code; the session's state is on disk by then."""
@@ -155,7 +145,7 @@ class Engine:
                 self._between()
                 event = next(loop)
                 if event is not None:
-                    self._record(event)
+                    self.record(event)
         except StopIteration as ended:
             return "done", str(ended.value or "the loop ended"), OK
         except Stopping:
@@ -184,9 +174,9 @@ class Engine:
             if state == "stopped":
                 for row in sorted(self.history.in_flight(), key=lambda row: row.number):
                     outcome = Interrupted(step=row.step, reason=reason)
-                    self._record(ev.CandidateEnded(candidate=row.number, round=row.round, outcome=outcome))
+                    self.record(ev.CandidateEnded(candidate=row.number, round=row.round, outcome=outcome))
             if self.history.state not in ("done", "failed"):
-                self._record(ev.EngineEnded(state=state, reason=reason, exit_code=code))  # type: ignore[arg-type]
+                self.record(ev.EngineEnded(state=state, reason=reason, exit_code=code))  # type: ignore[arg-type]
             self._snapshot(force=True)
         except OSError as error:
             # Nothing can be written: what is on disk stays as it is, and a resume goes on from there.
@@ -214,7 +204,7 @@ class Engine:
             return
         for path, request in self._inbox.waiting():
             for event in self._desk.answer(request, self.history, stale=stale):
-                self._record(event)
+                self.record(event)
                 if isinstance(event, ev.RequestTaken) and event.what == "stop":
                     self._stop(f"by {event.who}")
             self._inbox.done(path)
@@ -222,15 +212,15 @@ class Engine:
     def _gaps(self) -> None:
         self._watch.look(beat=False)
         for gap in self._watch.take():
-            self._record(gap)
+            self.record(gap)
 
     def _stop(self, reason: str) -> None:
         self._stop_reason = self._stop_reason or reason
 
     # -- the record ------------------------------------------------------------------------------------
 
-    def _record(self, event: ev.Event) -> None:
-        """Append, sync, fold; then whatever follows from it."""
+    def record(self, event: ev.Event) -> None:
+        """Append, sync, fold; then whatever follows from it: a line, a snapshot, a pause."""
         if not isinstance(event, ev.GapSeen) and not self._ending:
             self._gaps()
         (stamped,) = self._journal.append(event)
@@ -243,7 +233,7 @@ class Engine:
             self._snapshot()
             pause = self._failures.see(stamped, int(self.history.settings.get("equal_failures", 20)))
             if pause is not None and self.history.state == "running":
-                self._record(pause)
+                self.record(pause)
         elif isinstance(stamped, ev.SettingsChanged):
             self._bound_disk()
         if self.history.state != self._shown_state:

@@ -1,19 +1,15 @@
-"""Start an engine: detached from the terminal or in the foreground, with a guardian that leaves no child behind."""
+"""Start an engine in a process of its own, detached from the terminal; executors see to their own children."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-import time
 import traceback
-import uuid
 from collections.abc import Callable
-from pathlib import Path
 
 import msgspec
 
-from cake_tui.config import mark_children
 from cake_tui.errors import BUG, OK, UserError
 
 
@@ -112,98 +108,3 @@ def _leave_terminal() -> None:
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
     os.close(null)
-
-
-# -- no child is left behind -----------------------------------------------------------------------------
-
-
-class Guardian:
-    """A process that outlives the engine by an instant and kills what the engine started.
-
-    It holds a pipe from the engine. However the engine ends, kill -9 included, the pipe closes; children and
-    theirs are known by a mark in their environment, whatever group or session they moved to. Make it before
-    any lock is taken and any thread started, for it is a fork.
-    """
-
-    def __init__(self) -> None:
-        self._token = uuid.uuid4().hex
-        mark_children(self._token)
-        reading, self._pipe = os.pipe()
-        self._pid = os.fork()
-        if self._pid == 0:
-            _guard(reading, self._token)
-        os.close(reading)
-
-    def sweep(self) -> int:
-        """Kill what is left of the engine's children now; return how many there were."""
-        return _sweep(self._token)
-
-    def dismiss(self) -> None:
-        """Let the guardian do its work and end: the engine is about to."""
-        os.close(self._pipe)
-        try:
-            os.waitpid(self._pid, 0)
-        except ChildProcessError:
-            return
-
-
-def _guard(reading: int, token: str) -> None:
-    """The guardian: never returns."""
-    try:
-        os.setsid()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE):
-            signal.signal(number, signal.SIG_IGN)
-        null = os.open(os.devnull, os.O_RDWR)
-        kept = os.dup2(reading, 3) if reading != 3 else 3
-        for descriptor in (0, 1, 2):
-            os.dup2(null, descriptor)
-        os.closerange(4, 4096)
-        while os.read(kept, 1):
-            continue
-        _sweep(token)
-    finally:
-        os._exit(0)
-
-
-def _sweep(token: str) -> int:
-    mark = b"CAKE_TUI_ENGINE=" + token.encode()
-    killed: set[int] = set()
-    deadline = time.monotonic() + 5.0
-    while time.monotonic() < deadline:
-        # A child may start another between two looks: until nobody is left.
-        marked = [pid for pid in _processes() if _carries(pid, mark)]
-        if not marked:
-            break
-        for pid in marked:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                continue
-            killed.add(pid)
-        _reap(marked)
-        time.sleep(0.01)
-    return len(killed)
-
-
-def _processes() -> list[int]:
-    try:
-        return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
-    except OSError:
-        return []
-
-
-def _carries(pid: int, mark: bytes) -> bool:
-    if pid == os.getpid():
-        return False
-    try:
-        return mark in Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return False
-
-
-def _reap(pids: list[int]) -> None:
-    for pid in pids:
-        try:
-            os.waitpid(pid, os.WNOHANG)
-        except OSError:
-            continue

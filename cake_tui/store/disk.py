@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+NEWEST_BUILDS = 128
 _BLOCK = 4096
 _FULL, _ROOMY = 0.9, 0.75
 # What a candidate keeps for as long as it can: small, and enough to build it again.
@@ -16,16 +17,16 @@ _KEPT_STEMS = ("schedule", "kernel", "feedback")
 class DiskBound:
     """Counts what a session's folder holds and prunes it below `limit_bytes`.
 
-    `protected` names the candidates whose folders stay whole (the best and its ancestors). Binaries are a
-    cache: they go oldest first, and a rebuilt one comes back.
+    `protected` names the candidates whose folders stay whole (the best and its ancestors). Builds are a
+    cache: the oldest go, but those that `in_use` names by their hash, and come back when they are needed.
     """
 
     def __init__(self, folder: Path, limit_bytes: int, protected: Callable[[], frozenset[int]]) -> None:
         self.folder = folder
         self.limit_bytes = limit_bytes
         self.protected = protected
-        self.pruned_bytes = 0
-        self._used = disk_bytes(folder / "candidates") + disk_bytes(folder / "binaries")
+        self.in_use: Callable[[], frozenset[str]] = frozenset
+        self._used = disk_bytes(folder / "candidates") + disk_bytes(folder / "build")
         self._lean: set[int] = set()  # candidates without bulky files
 
     @property
@@ -43,9 +44,9 @@ class DiskBound:
     def prune(self) -> int:
         """Remove until the folder is well below the limit, or nothing is left that may go; return bytes freed."""
         # Binaries come and go without telling: count again before anything is removed.
-        self._used = disk_bytes(self.folder / "candidates") + disk_bytes(self.folder / "binaries")
+        self._used = disk_bytes(self.folder / "candidates") + disk_bytes(self.folder / "build")
         before = self._used
-        self._prune_binaries()
+        self._prune_builds()
         protected = self.protected()
         numbers = [number for number in _numbers(self.folder / "candidates") if number not in protected]
         newest = numbers[-8:]
@@ -61,23 +62,28 @@ class DiskBound:
             if number not in newest:
                 self._used -= disk_bytes(self.folder / "candidates" / str(number))
                 shutil.rmtree(self.folder / "candidates" / str(number), ignore_errors=True)
-        self.pruned_bytes += before - self._used
         return before - self._used
 
     def _too_full(self) -> bool:
         return self.used_bytes > _ROOMY * self.limit_bytes
 
-    def _prune_binaries(self) -> None:
-        """Keep binaries below a quarter of the limit, newest first; the evaluators read the newest."""
+    def _prune_builds(self) -> None:
+        """Keep the cache of builds below a quarter of the limit: the newest, and what is in use."""
+        used = self.in_use()
         entries = []
-        for entry in _files(self.folder / "binaries"):
-            status = entry.stat(follow_symlinks=False)
-            entries.append((status.st_mtime, _blocks(status.st_size), entry.path))
+        for where, _, names in os.walk(self.folder / "build"):
+            for name in names:
+                path = Path(where, name)
+                try:
+                    status = path.lstat()
+                except OSError:
+                    continue
+                entries.append((status.st_mtime, _blocks(status.st_size), path))
         kept = 0
         for index, (_, size, path) in enumerate(sorted(entries, reverse=True)):
             kept += size
-            if index >= 64 and kept > self.limit_bytes / 4:
-                Path(path).unlink(missing_ok=True)
+            if index >= NEWEST_BUILDS and kept > self.limit_bytes / 4 and path.name not in used:
+                path.unlink(missing_ok=True)
                 self._used -= size
 
 

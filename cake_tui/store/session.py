@@ -55,9 +55,9 @@ class Session:
         return self.path / "journal.jsonl"
 
     @property
-    def binaries(self) -> Path:
+    def build_store(self) -> Path:
         """Where an executor keeps what it built, by content hash: a cache."""
-        return self.path / "binaries"
+        return self.path / "build"
 
     # -- candidates ------------------------------------------------------------------------------------
 
@@ -107,14 +107,6 @@ class Session:
         self._with_space(best, total, attempt)
         for left in (fresh, old):
             shutil.rmtree(left, ignore_errors=True)
-
-    def texts(self, candidate: int) -> dict[str, str]:
-        """Return a candidate's files by name; none where it has no folder."""
-        try:
-            files = [path for path in self.candidate(candidate).iterdir() if path.is_file()]
-            return {path.name: path.read_text(encoding="utf-8", errors="replace") for path in files}
-        except OSError:
-            return {}
 
     def published(self) -> int | None:
         """Number of the candidate in ``best/``; None where there is none."""

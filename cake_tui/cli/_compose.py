@@ -1,0 +1,221 @@
+"""The only place that composes: kernel, device, menu, agent, executor and store become a session that runs."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cake_tui import __version__, loop, registry
+from cake_tui.cli._device import Chosen
+from cake_tui.cli._origin import Origin
+from cake_tui.config import Settings, user_name
+from cake_tui.engine.desk import Desk
+from cake_tui.engine.drive import Engine, Loop
+from cake_tui.engine.opening import reopen
+from cake_tui.engine.process import Announce, Started
+from cake_tui.errors import ENVIRONMENT, UserError
+from cake_tui.ir.cost import Correction
+from cake_tui.menu import LiveMenu
+from cake_tui.model import event as ev
+from cake_tui.model.device import Device
+from cake_tui.model.history import History
+from cake_tui.model.problem import Problem
+from cake_tui.monitors import Monitor
+from cake_tui.steps import compare, decide
+from cake_tui.steps.budget import parse_goal
+from cake_tui.steps.context import Context
+from cake_tui.steps.noise import Guard
+from cake_tui.store import session as sessions
+from cake_tui.store.clock import Clocks
+from cake_tui.store.lock import network_file_system, take_device
+from cake_tui.store.reading import JournalReader
+from cake_tui.store.snapshot import fold_new
+from cake_tui.store.summary import work_flops
+
+
+@dataclass(frozen=True)
+class Order:
+    """A new session as the command line asks for it, checked, before anything is made."""
+
+    name: str
+    folder: Path  # of all sessions
+    chosen: Chosen
+    problem: Problem
+    agent: str
+    settings: Settings
+    goal: str | None
+    origin: Origin | None
+
+
+def start(order: Order, announce: Announce, *, foreground: bool) -> int:
+    """Make the session, say that it runs, and run it to its end; returns the exit code.
+
+    Raises UserError before anything is made: a compiler that is missing, a device that is in use.
+    """
+    device = order.chosen.device
+    make_agent(order.agent)
+    if order.goal is not None:
+        parse_goal(order.goal, order.problem.peers)
+    menu = LiveMenu(None, order.problem, device)
+    compiler = order.chosen.backend.probe(device)
+    who = user_name()
+    sessions.refuse_existing(order.folder / order.name)
+    held = take_device(device.uuid, order.name, who)
+    created = ev.SessionCreated(
+        name=order.name,
+        problem=order.problem,
+        device=device,
+        backend=order.chosen.name,
+        agent=order.agent,
+        settings=order.settings.flat(),
+        versions=_versions(compiler.version),
+        goal=order.goal,
+        started_from=order.origin.label if order.origin is not None else None,
+    )
+    session = sessions.create(order.folder, created, Clocks(), who=who)
+    if order.origin is not None:
+        order.origin.keep(session.path)
+    history = History()
+    reader = JournalReader(session.journal_path)
+    fold_new(history, reader)
+    engine = Engine(session, history, lines=reader.line, monitor=monitor_of(device), foreground=foreground)
+    engine.begin(Desk(menu, session.write_settings), notices=_warnings(session.path), who=who)
+    engine.record(ev.Probed(compiler=" ".join(compiler.command), version=compiler.version))
+    announce(Started(session=str(session.path)))
+    try:
+        return engine.drive(_story(session, engine, history, menu))
+    finally:
+        session.lock.release()
+        if held is not None:
+            held.release()
+
+
+def go_on(path: Path, values: dict[str, Any], announce: Announce, *, foreground: bool, **replaced: str | None) -> int:
+    """Go on with a session that was stopped, crashed or is done; returns the exit code.
+
+    `values` are settings, `replaced` the agent, goal or seed where the command line gives one. Raises
+    UserError (BUSY) where its engine runs, with not a byte added to its record.
+    """
+    who = user_name()
+    session = sessions.open_locked(path, who=who)
+    left = reopen(path, values)
+    history = left.history
+    given = {name: value for name, value in replaced.items() if value is not None}
+    changes = (*left.changes, *_replacements(history, given))
+    backend = registry.load("backends", history.session.backend if history.session else "")
+    _same_device(backend, history.device, session.name)
+    make_agent(given.get("agent") or (history.session.agent if history.session else ""))
+    if goal := given.get("goal"):
+        parse_goal(goal, history.problem.peers)
+    menu = LiveMenu(None, history.problem, history.device)
+    held = take_device(history.device.uuid, session.name, who)
+    engine = Engine(session, history, lines=left.lines, monitor=monitor_of(history.device), foreground=foreground)
+    notices = (*left.notices, *_warnings(path))
+    engine.begin(Desk(menu, session.write_settings), changes=changes, settings=left.settings, notices=notices, who=who)
+    announce(Started(session=str(path), notices=(*notices, *(f"{name}: {old} → {new}" for name, old, new in changes))))
+    try:
+        return engine.drive(_story(session, engine, history, menu))
+    finally:
+        session.lock.release()
+        if held is not None:
+            held.release()
+
+
+def _story(session: sessions.Session, engine: Engine, history: History, menu: LiveMenu) -> Loop:
+    """Make what the loop works with, inside the engine, and run the loop."""
+    created = history.session
+    if created is None:
+        raise ValueError("no session")
+    origin = Origin.kept(session.path)
+    executor = registry.load("executors", "local")(created.backend, session.build_store, history.device)
+    try:
+        ctx = Context(
+            history=history,
+            folder=session,
+            menu=menu,
+            agent=make_agent(created.agent),
+            agent_name=created.agent,
+            executor=executor,
+            correction=Correction(),
+            guard=Guard(Settings.from_flat(history.settings).running.guard_refusals, monitor_of(history.device)),
+            wait=engine.wait,
+            goal=parse_goal(created.goal, history.problem.peers) if created.goal else None,
+            work_flops=work_flops(history.problem),
+            texts=origin.texts if origin is not None else {},
+            start=origin.schedule if origin is not None else None,
+        )
+        if session.disk is not None:
+            session.disk.in_use = lambda: _hashes(ctx)
+        if history.incumbent is not None and session.published() != history.incumbent:
+            # The last engine died between accepting a candidate and publishing it.
+            compare.subject(ctx, history.incumbent)
+            decide.publish(ctx, history.incumbent)
+        return (yield from loop.run(ctx))
+    finally:
+        executor.close()
+
+
+def make_agent(text: str) -> Any:
+    """Make an agent from ``NAME`` or ``NAME:ARGUMENT``; raises UserError."""
+    name, _, argument = text.partition(":")
+    return registry.load("agents", name)({"argument": argument} if argument else {})
+
+
+def monitor_of(device: Device) -> Monitor | None:
+    """Return the first monitor that applies to a device."""
+    for name in registry.names("monitors"):
+        monitor: Monitor | None = registry.load("monitors", name)(device)
+        if monitor is not None:
+            return monitor
+    return None
+
+
+def _hashes(ctx: Context) -> frozenset[str]:
+    built = list(ctx.subjects.values())
+    return frozenset(
+        name for one in built for name in (one.full.binary_sha256, one.smoke.binary_sha256)
+    )  # fmt: skip
+
+
+def _replacements(history: History, given: dict[str, str]) -> Sequence[tuple[str, str, str]]:
+    created = history.session
+    if created is None:
+        return ()
+    now = {"agent": created.agent, "goal": created.goal or "none", "seed": str(created.problem.seed)}
+    return [(name, now[name], value) for name, value in given.items() if now[name] != value]
+
+
+def _same_device(backend: Any, device: Device, name: str) -> None:
+    made = getattr(backend, "device", None)
+    if made is not None:
+        return
+    here = [one.uuid for one in backend.devices()]
+    if device.uuid not in here:
+        raise UserError(
+            f'session "{name}" was measured on {device.name} ({device.uuid}), which is not here; '
+            f"times do not compare: start anew with cake-tui run --from {name}",
+            ENVIRONMENT,
+        )
+
+
+def _versions(compiler: str) -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"cake_tui": __version__, "python": platform.python_version(), "compiler": compiler}
+    for package in ("numpy", "textual", "msgspec"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _warnings(path: Path) -> tuple[str, ...]:
+    kind = network_file_system(path)
+    if kind is None:
+        return ()
+    late = "viewers see changes late, and the lock works only where flock does"
+    return (f"{path} is on a network file system ({kind}): {late}; a local folder (--sessions) is better",)

@@ -1,0 +1,71 @@
+"""What commands about a session share: its name and folder on the command line, the terminal, asking its engine."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from cake_tui.config import environment, user_name
+from cake_tui.errors import BUSY, ENVIRONMENT, OK, USAGE, UserError
+from cake_tui.model.event import RequestRefused
+from cake_tui.store import name as names
+from cake_tui.store.follower import ENDED
+from cake_tui.store.inbox import Answers, Kind, send
+from cake_tui.store.lock import living_holder
+
+ANSWER_S = 10.0
+
+
+def add_sessions_argument(parser: argparse.ArgumentParser) -> None:
+    """Add ``--sessions``."""
+    parser.add_argument("--sessions", metavar="DIR", type=Path, help="folder of the sessions (sessions/)")
+
+
+def add_session_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the session's name and ``--sessions``."""
+    parser.add_argument("name", metavar="NAME", help="the session")
+    add_sessions_argument(parser)
+
+
+def folder_of(args: argparse.Namespace) -> Path:
+    """Return the folder of the session that the arguments name; raises UserError."""
+    return names.find(args.name, args.sessions)
+
+
+def at_a_terminal() -> bool:
+    """Tell whether a person sits at a terminal that can draw; else output is plain lines."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and environment("TERM") not in (None, "dumb")
+
+
+def ask(args: argparse.Namespace, what: Kind, body: dict[str, Any] | None = None, *, done: str) -> int:
+    """Send a request to the session's engine and print what became of it; `done` says that it was taken.
+
+    Raises UserError where no engine runs, or it refuses.
+    """
+    path = folder_of(args)
+    holder = living_holder(path / "lock")
+    if holder is None:
+        raise UserError(f'session "{path.name}" is not running; go on with it: cake-tui resume {path.name}')
+    answers = Answers(path)
+    try:
+        sent = send(path, what, body)
+    except OSError as error:
+        raise UserError(f"{path / 'inbox'}: {error.strerror}; nothing was asked", ENVIRONMENT) from None
+    answer = answers.wait_for(sent, ANSWER_S)
+    if answer is None:
+        note = f" ({holder.note})" if holder.note else ""
+        print(f"{path.name}: the engine has not answered within {ANSWER_S:g} s{note}; it will act on request {sent}")
+        return OK
+    if isinstance(answer, RequestRefused):
+        raise UserError(f"{path.name}: {answer.reason}", BUSY if answer.what == "resume" else USAGE)
+    print(f"{path.name}: {done.format(id=sent, who=user_name())}")
+    return OK
+
+
+def state_on_disk(state: str, path: Path) -> str:
+    """Return the state to show: ``gone`` where the journal says that an engine runs and none does."""
+    if state in ENDED or living_holder(path / "lock") is not None:
+        return state
+    return "gone"

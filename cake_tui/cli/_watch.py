@@ -1,0 +1,50 @@
+"""Start an engine for a command and show it: a viewer at a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from cake_tui.cli._session import at_a_terminal
+from cake_tui.engine.process import Started, Work, detach
+from cake_tui.errors import OK
+
+
+def run_engine(work: Work, path: Path, *, headless: bool) -> int:
+    """Run `work` here (headless) or detached; then watch it, where there is a terminal to watch it on."""
+    if headless:
+        return work(_nobody)
+    started = detach(work)
+    for notice in started.notices:
+        print(notice)
+    if at_a_terminal():
+        return view(path)
+    print(f"session {path.name} runs detached (PID {started.pid}), in {path}")
+    print(come_back(path))
+    return OK
+
+
+def view(path: Path, *, read_only: bool = False, slow_link: bool = False) -> int:
+    """Open the viewer on a session; when it is closed, say how to come back."""
+    from cake_tui.tui import view as open_viewer
+
+    show: Callable[..., int] = open_viewer
+    code = show(path, read_only=read_only, slow_link=slow_link)
+    print(come_back(path))
+    return code
+
+
+def come_back(path: Path) -> str:
+    """How to look at a session again, and how to end it."""
+    where = "" if path.parent == _usual() else f" --sessions {path.parent}"
+    return f"come back: cake-tui attach {path.name}{where} · stop it: cake-tui stop {path.name}{where}"
+
+
+def _usual() -> Path:
+    from cake_tui.config import sessions_dir
+
+    return sessions_dir().absolute()
+
+
+def _nobody(started: Started) -> None:
+    """In the foreground nobody waits for the announcement: its notices are progress lines already."""
