@@ -1,129 +1,29 @@
 """The fold of the journal: rows, tallies, incumbent, queue and state. Engine, loop, agents and viewers read it.
 
-It changes only through ``apply(event)``; folding the same events gives the same value, whoever folds.
+It changes only through ``apply(event)``; folding the same events gives the same value, whoever folds. A journal
+with a hole (a damaged line) still folds: a candidate whose beginning is lost gets a row that says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from cake_tui.model import event as ev
-from cake_tui.model.device import Device
 from cake_tui.model.facts import Profile
-from cake_tui.model.finding import Finding
 from cake_tui.model.move import Move, Proposal
 from cake_tui.model.outcome import EFFECTIVE, FAILED, Measured, WrongAnswer, kind_of
-from cake_tui.model.problem import Problem
 from cake_tui.model.row import Mark, Peer, Queued, Row, Tally, Win
+from cake_tui.model.state import State
+
+_EMPTY = Proposal(0, (), "", "start", "")
+_DAMAGED = "its record is damaged"
+_LARGEST_HOLE = 10_000  # candidates whose record may be missing in a row
 
 
-class History(msgspec.Struct):
+class History(State):
     """The state of a session as of event `seq`."""
-
-    seq: int = 0
-    session: ev.SessionCreated | None = None
-    settings: dict[str, Any] = {}
-    state: str = "created"  # created running paused done stopped failed
-    state_reason: str = ""
-    paused_by: str | None = None
-    exit_code: int = 0
-    rows: list[Row] = []
-    by_source: dict[str, int] = {}
-    incumbent: int | None = None
-    incumbent_us: float | None = None
-    wins: list[Win] = []
-    base_override: int | None = None
-    round: int = 0
-    round_open: bool = False
-    last_win_round: int = 0
-    last_source_round: int = 0
-    stalled: bool = False
-    playing_off: tuple[int, ...] = ()
-    actions: dict[str, Tally] = {}
-    structures: dict[str, Tally] = {}
-    counts: dict[str, int] = {}
-    queue: dict[str, Queued] = {}
-    request_ids: dict[str, str] = {}  # id -> taken | refused | undone
-    disabled_actions: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()  # of the latest candidates, most confident first: what agents read
-    pair_noise: float | None = None
-    noise_of: int | None = None
-    peers: dict[str, Peer] = {}
-    marks: list[Mark] = []
-    elapsed_s: float = 0.0
-    last_mono: float = 0.0
-    last_boot: str = ""
-    last_t: str = ""
-    self_tested: bool = False
-    last_round_summary: dict[str, Any] = {}
-    profiles: dict[int, Profile] = {}
-
-    # -- questions -----------------------------------------------------------------------------------
-
-    @property
-    def problem(self) -> Problem:
-        """The session's problem; raises ValueError before the first event."""
-        if self.session is None:
-            raise ValueError("the journal has no SessionCreated event")
-        return self.session.problem
-
-    @property
-    def device(self) -> Device:
-        """The session's device; raises ValueError before the first event."""
-        if self.session is None:
-            raise ValueError("the journal has no SessionCreated event")
-        return self.session.device
-
-    @property
-    def effective(self) -> int:
-        """Candidates that count against the budget."""
-        return self.counts.get("effective", 0)
-
-    @property
-    def rounds_without_win(self) -> int:
-        """Finished rounds since the incumbent last changed."""
-        finished = self.round - (1 if self.round_open else 0)
-        return max(0, finished - self.last_win_round)
-
-    @property
-    def rounds_without_source(self) -> int:
-        """Finished rounds since one brought a source that was not on record."""
-        finished = self.round - (1 if self.round_open else 0)
-        return max(0, finished - self.last_source_round)
-
-    @property
-    def baseline_us(self) -> float | None:
-        """Time of candidate 0, None before it was measured."""
-        return self.rows[0].time_us if self.rows else None
-
-    @property
-    def budget_share(self) -> float:
-        """Share of the budget that is used, by candidates or by time, whichever is more."""
-        by_count = self.effective / max(1, int(self.settings.get("candidates", 600)))
-        by_time = self.elapsed_s / max(1.0, float(self.settings.get("hours", 24.0)) * 3600)
-        return min(1.0, max(by_count, by_time))
-
-    def in_flight(self) -> Iterator[Row]:
-        """Candidates that were planned and have not ended, oldest first."""
-        for row in reversed(self.rows[-64:]):
-            if row.in_flight:
-                yield row
-
-    def measured(self) -> Iterator[Row]:
-        """Rows that have a time, oldest first."""
-        return (row for row in self.rows if row.time_us is not None)
-
-    def lineage(self, number: int) -> tuple[int, ...]:
-        """The candidate and its bases down to 0, newest first."""
-        path = [number]
-        while path[-1] > 0 and len(path) <= len(self.rows):
-            path.append(self.rows[path[-1]].proposal.base)
-        return tuple(path)
-
-    # -- the fold ------------------------------------------------------------------------------------
 
     def apply(self, event: ev.Event) -> None:
         """Fold one event in. Events that change nothing here only move `seq` and the clock."""
@@ -147,6 +47,13 @@ def _created(h: History, e: ev.SessionCreated) -> None:
 
 
 def _started(h: History, e: ev.EngineStarted) -> None:
+    given = {name: new for name, _, new in e.changes}
+    if h.session is not None and ("agent" in given or "goal" in given):
+        agent, goal = given.get("agent", h.session.agent), given.get("goal", h.session.goal)
+        h.session = msgspec.structs.replace(h.session, agent=agent, goal=goal)
+    if h.session is not None and given.get("seed", "").isdigit():
+        problem = msgspec.structs.replace(h.session.problem, seed=int(given["seed"]))
+        h.session = msgspec.structs.replace(h.session, problem=problem)
     if h.state != "paused":
         h.state, h.state_reason = "running", ""
 
@@ -227,44 +134,77 @@ def _reverted(h: History, e: ev.BaseReverted) -> None:
     _mark(h, e.who, f"revert_last() -> {e.base}")
 
 
-def _row(h: History, number: int, round_number: int, proposal: Proposal) -> Row:
+def _row(h: History, number: int, round_number: int, proposal: Proposal) -> Row | None:
+    """Return a new row; rows whose record is missing are filled in before it. None where the number makes no sense."""
+    if not len(h.rows) <= number <= len(h.rows) + _LARGEST_HOLE:
+        return None
+    while len(h.rows) < number:
+        _append(h, Row(len(h.rows), round_number, _EMPTY, outcome="Interrupted", reason=_DAMAGED))
     row = Row(number=number, round=round_number, proposal=proposal)
-    h.rows.append(row)
-    h._count("total")
+    _append(h, row)
     if proposal.request is not None:
         h.queue.pop(proposal.request, None)
     return row
 
 
+def _append(h: History, row: Row) -> None:
+    h.rows.append(row)
+    h._count("total")
+
+
+def _at(h: History, number: int) -> Row | None:
+    """Return a candidate's row; one whose beginning is lost gets a row now."""
+    if 0 <= number < len(h.rows):
+        return h.rows[number]
+    row = _row(h, number, h.round, _EMPTY)
+    if row is not None:
+        row.outcome, row.reason = "Interrupted", _DAMAGED
+    return row
+
+
+def _standing(h: History, number: int | None) -> float:
+    known = number is not None and 0 <= number < len(h.rows)
+    return (h.rows[number].standing or 0.0) if known and number is not None else 0.0
+
+
 def _planned(h: History, e: ev.Planned) -> None:
     row = _row(h, e.candidate, e.round, e.proposal)
+    if row is None:
+        return
     row.level, row.schedule, row.predicted_us = e.level, e.schedule, e.predicted_us
     row.source_sha256, row.audit = e.source_sha256, e.audit
     h.last_source_round = max(h.last_source_round, e.round)
 
 
 def _built(h: History, e: ev.BuildEnded) -> None:
-    row = h.rows[e.candidate]
+    row = _at(h, e.candidate)
+    if row is None:
+        return
     row.step, row.full_sha256, row.smoke_sha256, row.facts = "build", e.full_sha256, e.smoke_sha256, e.facts
 
 
 def _checked(h: History, e: ev.CheckEnded) -> None:
-    row = h.rows[e.candidate]
+    row = _at(h, e.candidate)
+    if row is None:
+        return
     row.step = "check"
     row.max_abs_err, row.bound_share = e.agreement.max_abs_err, e.agreement.bound_share
 
 
 def _coarse(h: History, e: ev.Coarse) -> None:
-    row = h.rows[e.candidate]
+    row = _at(h, e.candidate)
+    if row is None:
+        return
     row.step, row.time_us, row.gain, row.against = "measure", e.avg_us, e.gain, e.against
-    before = 0.0 if e.against is None else h.rows[e.against].standing or 0.0
-    row.standing = before + e.gain
+    row.standing = _standing(h, e.against) + e.gain
 
 
 def _gated(h: History, e: ev.GateEnded) -> None:
-    row = h.rows[e.candidate]
+    row = _at(h, e.candidate)
+    if row is None:
+        return
     row.step, row.gain, row.against = "gate", e.result.gain, e.against
-    row.standing = (h.rows[e.against].standing or 0.0) + e.result.gain
+    row.standing = _standing(h, e.against) + e.result.gain
     if e.result.decision == "accept":
         row.time_us = e.result.candidate_us
     if h.incumbent == e.against:
@@ -272,16 +212,18 @@ def _gated(h: History, e: ev.GateEnded) -> None:
 
 
 def _lost(h: History, e: ev.StepLost) -> None:
-    row = h.rows[e.candidate]
+    row = _at(h, e.candidate)
+    if row is None:
+        return
     row.lost = {**row.lost, e.step: row.lost.get(e.step, 0) + 1}
 
 
 def _ended(h: History, e: ev.CandidateEnded) -> None:
-    if e.candidate < len(h.rows):
-        row = h.rows[e.candidate]
-    else:
-        empty = Proposal(0, (), "", "start", "")
-        row = _row(h, e.candidate, e.round, e.proposal or empty)
+    row = h.rows[e.candidate] if 0 <= e.candidate < len(h.rows) else None
+    if row is None:
+        row = _row(h, e.candidate, e.round, e.proposal or _EMPTY)
+        if row is None:
+            return
         row.level, row.schedule = e.level, e.schedule
         row.predicted_us, row.source_sha256 = e.predicted_us, e.source_sha256
     outcome, kind = e.outcome, kind_of(e.outcome)
@@ -361,9 +303,9 @@ def _dropped(h: History, e: ev.ProposalDropped) -> None:
 
 def _played_off(h: History, e: ev.PlayedOff) -> None:
     h.playing_off = tuple(number for number in h.playing_off if number != e.candidate)
-    if e.result is not None and e.result.decision == "accept":
-        row = h.rows[e.candidate]
-        row.standing = (h.rows[e.against].standing or 0.0) + e.result.gain
+    row = _at(h, e.candidate)
+    if row is not None and e.result is not None and e.result.decision == "accept":
+        row.standing = _standing(h, e.against) + e.result.gain
         row.time_us, row.gain, row.against, row.verdict = e.result.candidate_us, e.result.gain, e.against, "accepted"
         _crown(h, row)
 

@@ -1,0 +1,117 @@
+"""The state of a session: what the fold of its journal keeps, and the questions that everybody asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from cake_tui.model import event as ev
+from cake_tui.model.device import Device
+from cake_tui.model.facts import Profile
+from cake_tui.model.finding import Finding
+from cake_tui.model.problem import Problem
+from cake_tui.model.row import Mark, Peer, Queued, Row, Tally, Win
+
+
+class State(msgspec.Struct):
+    """The state of a session as of event `seq`."""
+
+    seq: int = 0
+    session: ev.SessionCreated | None = None
+    settings: dict[str, Any] = {}
+    state: str = "created"  # created running paused done stopped failed
+    state_reason: str = ""
+    paused_by: str | None = None
+    exit_code: int = 0
+    rows: list[Row] = []
+    by_source: dict[str, int] = {}
+    incumbent: int | None = None
+    incumbent_us: float | None = None
+    wins: list[Win] = []
+    base_override: int | None = None
+    round: int = 0
+    round_open: bool = False
+    last_win_round: int = 0
+    last_source_round: int = 0
+    stalled: bool = False
+    playing_off: tuple[int, ...] = ()
+    actions: dict[str, Tally] = {}
+    structures: dict[str, Tally] = {}
+    counts: dict[str, int] = {}
+    queue: dict[str, Queued] = {}
+    request_ids: dict[str, str] = {}  # id -> taken | refused | undone
+    disabled_actions: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()  # of the latest candidates, most confident first: what agents read
+    pair_noise: float | None = None
+    noise_of: int | None = None
+    peers: dict[str, Peer] = {}
+    marks: list[Mark] = []
+    elapsed_s: float = 0.0
+    last_mono: float = 0.0
+    last_boot: str = ""
+    last_t: str = ""
+    self_tested: bool = False
+    last_round_summary: dict[str, Any] = {}
+    profiles: dict[int, Profile] = {}
+
+    @property
+    def problem(self) -> Problem:
+        """The session's problem; raises ValueError before the first event."""
+        if self.session is None:
+            raise ValueError("the journal has no SessionCreated event")
+        return self.session.problem
+
+    @property
+    def device(self) -> Device:
+        """The session's device; raises ValueError before the first event."""
+        if self.session is None:
+            raise ValueError("the journal has no SessionCreated event")
+        return self.session.device
+
+    @property
+    def effective(self) -> int:
+        """Candidates that count against the budget."""
+        return self.counts.get("effective", 0)
+
+    @property
+    def rounds_without_win(self) -> int:
+        """Finished rounds since the incumbent last changed."""
+        finished = self.round - (1 if self.round_open else 0)
+        return max(0, finished - self.last_win_round)
+
+    @property
+    def rounds_without_source(self) -> int:
+        """Finished rounds since one brought a source that was not on record."""
+        finished = self.round - (1 if self.round_open else 0)
+        return max(0, finished - self.last_source_round)
+
+    @property
+    def baseline_us(self) -> float | None:
+        """Time of candidate 0, None before it was measured."""
+        return self.rows[0].time_us if self.rows else None
+
+    @property
+    def budget_share(self) -> float:
+        """Share of the budget that is used, by candidates or by time, whichever is more."""
+        by_count = self.effective / max(1, int(self.settings.get("candidates", 600)))
+        by_time = self.elapsed_s / max(1.0, float(self.settings.get("hours", 24.0)) * 3600)
+        return min(1.0, max(by_count, by_time))
+
+    def in_flight(self) -> Iterator[Row]:
+        """Candidates that were planned and have not ended, oldest first."""
+        for row in reversed(self.rows[-64:]):
+            if row.in_flight:
+                yield row
+
+    def measured(self) -> Iterator[Row]:
+        """Rows that have a time, oldest first."""
+        return (row for row in self.rows if row.time_us is not None)
+
+    def lineage(self, number: int) -> tuple[int, ...]:
+        """The candidate and its bases down to 0, newest first."""
+        path = [number]
+        while 0 < path[-1] < len(self.rows) and len(path) <= len(self.rows):
+            path.append(self.rows[path[-1]].proposal.base)
+        return tuple(path)
