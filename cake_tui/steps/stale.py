@@ -89,12 +89,11 @@ def _idle_or_ramp(state: State, series: Series) -> str | None:
 def _foreign_load(state: State, series: Series) -> str | None:
     """S9: others work on this machine during the series."""
     loads = [clock.load for clock in _clocks(series) if clock.load is not None]
-    normal = state.load or 0.0
-    if len(loads) == 2 and min(loads) >= normal + MORE_TASKS:
-        return f"{min(loads):g} runnable tasks of others, expected {normal:g}"
+    if state.load is not None and len(loads) == 2 and min(loads) >= state.load + MORE_TASKS:
+        return f"{min(loads):g} runnable tasks of others, expected {state.load:g}"
     steal = series.after.steal_pct if series.after is not None else None
-    if steal is not None and steal > (state.steal_pct or 0.0) + MORE_STEAL_PCT:
-        return f"{steal:.1f} % of the time stolen, expected {state.steal_pct or 0.0:.1f} %"
+    if state.steal_pct is not None and steal is not None and steal > state.steal_pct + MORE_STEAL_PCT:
+        return f"{steal:.1f} % of the time stolen, expected {state.steal_pct:.1f} %"
     return None
 
 
@@ -189,12 +188,13 @@ def _keep(state: State, series: Series) -> tuple[State, Judgement]:
     rates = rates_of(series)
     loads = [clock.load for clock in _clocks(series) if clock.load is not None]
     steals = [clock.steal_pct for clock in _clocks(series) if clock.steal_pct is not None]
+    learning = bool(rates) and len(state.learned) < LEARN_SERIES and not state.shared
     state = msgspec.structs.replace(
         state,
         refused=(),
         last=(state.last + rates)[-2:],
-        load=state.load if state.load is not None or not loads else min(loads),
-        steal_pct=state.steal_pct if state.steal_pct is not None or not steals else min(steals),
+        load=_least(state.load, loads, learning),
+        steal_pct=_least(state.steal_pct, steals, learning),
     )
     state, calmed = _calm_down(state, series)
     if not rates:
@@ -206,6 +206,13 @@ def _keep(state: State, series: Series) -> tuple[State, Judgement]:
     normal = state.rate if learned == state.learned else statistics.median(learned)
     state = msgspec.structs.replace(state, rate=normal, learned=learned, shifted=())
     return state, Judgement(keep=True, recalibrate=calmed)
+
+
+def _least(normal: float | None, seen: list[float], learning: bool) -> float | None:
+    """The normal of a session is the least that its first series saw."""
+    if not seen or (normal is not None and not learning):
+        return normal
+    return min(seen) if normal is None else min(normal, *seen)
 
 
 def _calm_down(state: State, series: Series) -> tuple[State, bool]:
