@@ -92,13 +92,18 @@ class Context:
 
     def learn(self) -> None:
         """Teach the cost model what an earlier engine measured; the newest rows say most."""
-        rows = [row for row in self.history.measured() if row.schedule is not None][-RELEARN:]
+        rows = list(self.history.measured())[-RELEARN:]
         problem, device = self.history.problem, self.history.device
         for row in rows:
+            if row.schedule is None:
+                continue
+            constant = len(problem.shapes) == 1
             program = ir.build(
-                problem, row.schedule, device.target, device, runtime_sizes=len(problem.shapes) > 1, texts=self.texts
+                problem, row.schedule, device.target, device, runtime_sizes=not constant, texts=self.texts
             )
-            self.correction.learn(cost.CostRow.of(cost.estimate(program, device, problem.shapes), row.time_us or 0.0))
+            estimate = cost.estimate(program, device, problem.shapes)
+            if estimate is not None:
+                self.correction.learn(cost.CostRow.of(estimate, row.time_us or 0.0))
 
     @property
     def pair_noise(self) -> float:
