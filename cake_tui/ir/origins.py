@@ -215,7 +215,9 @@ def _template(
             try:
                 holds = evaluate(parse(condition), names)
             except EvaluationError as error:
-                raise refuse("require", condition, str(error), "a condition over knobs and sizes", step="build") from None
+                raise refuse(
+                    "require", condition, str(error), "a condition over knobs and sizes", step="build"
+                ) from None
             if not holds:
                 used = ", ".join(f"{name} = {value}" for name, value in values.items() if name in condition)
                 raise refuse("require", condition, used or shape.text, condition, step="build")

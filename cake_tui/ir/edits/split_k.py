@@ -15,7 +15,9 @@ def rewrite(schedule: Schedule, arguments: Arguments, ground: Ground) -> Schedul
     if "split_k" in ground.knobs(schedule.structure):
         return ground.set_knobs(schedule, changes)
     if "split_k" not in ground.structures:
-        raise refuse("no-meaning", "structure", f"no split-k structure for {schedule.structure}", "one that sums over k")
+        raise refuse(
+            "no-meaning", "structure", f"no split-k structure for {schedule.structure}", "one that sums over k"
+        )
     return ground.change_structure(schedule, "split_k", changes)
 
 

@@ -4,6 +4,7 @@ from cake_tui.ir.expr.evaluate import EvaluationError, Value, evaluate, evaluate
 from cake_tui.ir.expr.nodes import (
     COMPARISONS,
     FUNCTIONS,
+    PRECEDENCE,
     All,
     Binary,
     Call,
@@ -35,6 +36,7 @@ __all__ = [
     "Index",
     "Name",
     "Number",
+    "PRECEDENCE",
     "ParseError",
     "Ref",
     "Span",

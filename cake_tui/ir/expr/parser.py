@@ -103,7 +103,10 @@ class Reader:
         cursor = self.cursor
         if name not in FUNCTIONS:
             raise ParseError(
-                cursor.line, cursor.tokens[cursor.at - 1].column, f"the function {name}", f"one of {', '.join(FUNCTIONS)}"
+                cursor.line,
+                cursor.tokens[cursor.at - 1].column,
+                f"the function {name}",
+                f"one of {', '.join(FUNCTIONS)}",
             )
         cursor.expect("(")
         arguments = [self.expression()]

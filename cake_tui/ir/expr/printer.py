@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from cake_tui.ir.expr.nodes import COMPARISONS, PRECEDENCE, All, Binary, Call, Expr, Index, Name, Number, Ref, Span, Unary
+from cake_tui.ir.expr.nodes import (
+    COMPARISONS,
+    PRECEDENCE,
+    All,
+    Binary,
+    Call,
+    Expr,
+    Index,
+    Name,
+    Number,
+    Ref,
+    Span,
+    Unary,
+)
 
 _TIGHT = ("*", "/", "%")
 _NOT = PRECEDENCE["and"]

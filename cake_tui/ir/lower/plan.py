@@ -61,7 +61,9 @@ def plan_of(program: Program, shape: Shape) -> LaunchPlan:
             if buffer.space == "workspace"
         )
     except EvaluationError as error:
-        raise refuse("divisibility", shape.text, str(error), "sizes that the program's tiles divide", step="lower") from None
+        raise refuse(
+            "divisibility", shape.text, str(error), "sizes that the program's tiles divide", step="lower"
+        ) from None
     return LaunchPlan(shape, tuple(launches), workspaces)
 
 

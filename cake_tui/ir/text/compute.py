@@ -46,7 +46,9 @@ def _contract(line: Line, target: Ref) -> Contract:
     column = line.now.column
     completes = line.completion()
     if (completes is None) == (product == "wgmma"):
-        raise ParseError(line.line, column, "nothing" if completes is None else "'completes'", "'completes' on wgmma only")
+        raise ParseError(
+            line.line, column, "nothing" if completes is None else "'completes'", "'completes' on wgmma only"
+        )
     return Contract(target, left, right, product, math, completes, line.guard())  # type: ignore[arg-type]
 
 
@@ -132,7 +134,9 @@ def show_compute(statement: Statement) -> str | None:
             many = f" {show(count)}" if op == "topk" else ""
             start = "" if first == Number(0) else f" from {show(first)}"
             within = _show_within(scope, scratch, carry)
-            return f"{op}{many} {show_ref(source)} over {axis}{start} -> {show_ref(values)}, {show_ref(indices)}{within}"
+            return (
+                f"{op}{many} {show_ref(source)} over {axis}{start} -> {show_ref(values)}, {show_ref(indices)}{within}"
+            )
         case Atomic(operator, target, value, scope, where):
             scoped = "" if scope == "device" else f" scope {scope}"
             return f"atomic {operator} {show_ref(target)} with {show(value)}{scoped}{show_guard(where)}"

@@ -205,5 +205,3 @@ def show_warp_role(role: WarpRole) -> str:
     last = "" if role.last == role.first else f" to {show(role.last)}"
     registers = "" if role.registers is None else f" registers {role.registers}"
     return f"warp_role {role.name}{kind} warps {show(role.first)}{last}{registers}"
-
-

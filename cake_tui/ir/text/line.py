@@ -124,4 +124,3 @@ def show_completion(completion: Completion | None) -> str:
 def show_clause(word: str, expr: Expr | None) -> str:
     """Print `` word expr``, or nothing for None."""
     return "" if expr is None else f" {word} {show(expr)}"
-

@@ -110,5 +110,3 @@ def show_movement(statement: Statement) -> str | None:
             return f"fence {kind}"
         case _:
             return None
-
-

@@ -78,7 +78,9 @@ def contraction_of(problem: Problem, target: Target) -> Contraction:
 
 def _axes(spec: BufferSpec, where: str) -> tuple[str, str]:
     if len(spec.shape) != 2 or not all(axis.isidentifier() for axis in spec.shape):
-        raise UserError(f"{where}: buffer {spec.name} has shape [{', '.join(spec.shape)}]; a contraction needs two sizes")
+        raise UserError(
+            f"{where}: buffer {spec.name} has shape [{', '.join(spec.shape)}]; a contraction needs two sizes"
+        )
     return spec.shape[0], spec.shape[1]
 
 

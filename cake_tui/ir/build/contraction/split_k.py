@@ -36,7 +36,9 @@ class SplitK:
     ) -> Program:
         """Make the program; raises Ended(Rejected) where sums must stay in order or registers run out."""
         if problem.accumulation == "ordered":
-            raise refuse("accumulation", "accumulation", "ordered", "blocked or any: split-k sums out of order", step="build")
+            raise refuse(
+                "accumulation", "accumulation", "ordered", "blocked or any: split-k sums out of order", step="build"
+            )
         check_registers(knobs, device)
         c = contraction_of(problem, target)
         tiles = Tiles(c)
@@ -51,7 +53,11 @@ class SplitK:
             tiles.accumulator(),
             tiles.multiply(left, right, start, stop, Guard(tiles.inside, Number(0))),
             Assign(
-                Ref("partial", (Name("part"), tiles.rows, tiles.columns)), Ref(ACC), "=", Name("vector"), Guard(tiles.inside)
+                Ref("partial", (Name("part"), tiles.rows, tiles.columns)),
+                Ref(ACC),
+                "=",
+                Name("vector"),
+                Guard(tiles.inside),
             ),
         )
         grid = (Axis("part", Name("split_k")), *tiles.grid())

@@ -64,7 +64,10 @@ class Tiled:
             place = Span(parse("(tx - bx*threads_x)*tile_n"), Name("tile_n"))
             right = Ref("b_block", (row, place))
             copy = Copy(
-                Ref("b", (Name(c.k), tiles.columns)), right, vector=Name("vector"), where=Guard(tiles.in_columns, Number(0))
+                Ref("b", (Name(c.k), tiles.columns)),
+                right,
+                vector=Name("vector"),
+                where=Guard(tiles.in_columns, Number(0)),
             )
             declare = (Declare(panel),)
             load = (For(c.k, blocks.start, blocks.stop, (tiles.over_columns((copy,)),)),)
@@ -74,9 +77,7 @@ class Tiled:
             where = Guard(tiles.inside, Number(0))
         multiply = tiles.multiply(left, right, blocks.start, blocks.stop, where)
         body = (*declare, *blocks.nest(load, multiply))
-        known = tuple(
-            knob for knob in self.knobs(problem, target, device) if knob.name != "pad" or staged
-        )
+        known = tuple(knob for knob in self.knobs(problem, target, device) if knob.name != "pad" or staged)
         consts = (*constants(knobs, known), TILE_N)
         launch = Launch("matmul", tiles.grid(), body)
         return c.program("tiled", target, device, runtime_sizes, consts, (launch,))

@@ -1,0 +1,111 @@
+"""Where a statement stands while it is lowered: what is visible, proven, replaced, and the lines so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from cake_tui.ir.expr import Binary, Call, Expr, Name, Number, names_in, walk
+from cake_tui.ir.lower.c.indices import c_int, tidy
+from cake_tui.ir.lower.c.proofs import Proofs
+from cake_tui.ir.lower.c.writer import Needs, Writer
+from cake_tui.ir.program import Buffer, Program
+from cake_tui.ir.refusal import refuse
+
+_WHOLE = {"min": "least", "max": "most"}
+
+
+class Frame:
+    """State of one scope; `child` copies what an inner scope may change."""
+
+    def __init__(self, program: Program, needs: Needs, writer: Writer, taken: frozenset[str]) -> None:
+        self.program = program
+        self.needs = needs
+        self.writer = writer
+        self.taken = taken  # every name of the program: what made-up names avoid
+        self.proofs = Proofs.of(program)
+        self.replaced: dict[str, Expr] = {}
+        self.buffers: dict[str, Buffer] = {buffer.name: buffer for buffer in program.buffers}
+        self.visible: set[str] = {size.name for size in program.sizes} | {const.name for const in program.consts}
+        self.undecided: frozenset[Expr] = frozenset()
+
+    def child(self) -> Frame:
+        """Return a frame for an inner scope that shares the writer."""
+        made = Frame.__new__(Frame)
+        made.__dict__.update(self.__dict__)
+        made.proofs = self.proofs.child()
+        made.replaced = dict(self.replaced)
+        made.buffers = dict(self.buffers)
+        made.visible = set(self.visible)
+        return made
+
+    def declare(self, name: str, start: Expr, stop: Expr) -> None:
+        """Make a variable visible that runs from start to stop - 1."""
+        self.proofs.declare(name, self.tidy(start), self.tidy(stop))
+        self.replaced.pop(name, None)
+        self.visible.add(name)
+
+    def replace(self, name: str, value: Expr) -> None:
+        """Let a variable be an expression from here on: a loop of one turn."""
+        value = self.tidy(value)
+        self.proofs.put(name, value)
+        self.replaced[name] = value
+        self.visible.add(name)
+
+    def knowing(self, conditions: Iterable[Expr]) -> Frame:
+        """Return a child in which conditions hold."""
+        made = self.child()
+        for condition in conditions:
+            made.proofs = made.proofs.knowing(condition)
+        return made
+
+    def doubting(self, conditions: Iterable[Expr]) -> Frame:
+        """Return a child that no longer asks whether the conditions hold."""
+        made = self.child()
+        made.undecided = self.undecided | frozenset(conditions)
+        return made
+
+    def tidy(self, expr: Expr) -> Expr:
+        """Simplify an expression by what is proven here."""
+        return tidy(expr, self.proofs, self.replaced)
+
+    def int(self, expr: Expr, least: int = 0) -> str:
+        """Print a whole-number expression or condition as C, simplified."""
+        simple = self.tidy(expr)
+        for node in walk(simple):
+            if isinstance(node, Call):
+                if node.function in _WHOLE:
+                    self.needs.whole.add(_WHOLE[node.function])
+                elif node.function == "ceil" and isinstance(node.arguments[0], Binary):
+                    self.needs.whole.add("ceil_div")
+        return c_int(simple, least)
+
+    def number(self, expr: Expr, what: str) -> int:
+        """Return the value of an expression that the compiler must know; raises Ended(Rejected) otherwise."""
+        value = self.proofs.number(self.tidy(expr))
+        if value is None:
+            raise refuse("lowering", what, c_int(expr), "a size that is constant in the source", step="lower")
+        return value
+
+    def fresh(self, *wanted: str) -> Iterator[str]:
+        """Yield made-up names that no name of the program hides."""
+        for name in wanted:
+            while name in self.taken:
+                name += "_"
+            yield name
+
+    def defined(self, expr: Expr) -> bool:
+        """Whether every name of an expression is visible here."""
+        return names_in(expr) <= self.visible
+
+
+def times(left: Expr, right: Expr) -> Expr:
+    """Return the product as an expression."""
+    return Binary("*", left, right)
+
+
+def chunk(variable: str, lanes: int, lanes_expr: Expr) -> Expr:
+    """Return the first element of the vector that a loop variable counts."""
+    return Name(variable) if lanes == 1 else Binary("*", Name(variable), lanes_expr)
+
+
+ZERO = Number(0)

@@ -1,0 +1,128 @@
+"""What is known where a statement stands: ranges of sizes and variables, and which conditions always hold."""
+
+from __future__ import annotations
+
+from cake_tui.ir.analysis.affine import Affine, Scope
+from cake_tui.ir.analysis.forms import Unbounded, form_of
+from cake_tui.ir.expr import Binary, Expr, Unary
+from cake_tui.ir.program import Program
+
+_UNKNOWN_HIGH = 1 << 30
+
+
+class Proofs:
+    """Bounds of every name in scope; grows downwards by `child`, never changes a parent."""
+
+    def __init__(self, scope: Scope, names: dict[str, Affine]) -> None:
+        self.scope = scope
+        self.names = names
+
+    @classmethod
+    def of(cls, program: Program) -> Proofs:
+        """Start with a program's sizes and constants."""
+        proofs = cls(Scope(), {})
+        for size in program.sizes:
+            if size.value is not None:
+                proofs.names[size.name] = Affine.number(size.value)
+                continue
+            low, high = size.low or size.multiple, size.high or _UNKNOWN_HIGH
+            count = f"{size.name}/{size.multiple}"
+            form = proofs.scope.declare(
+                count, Affine.number(-(-low // size.multiple)), Affine.number(high // size.multiple)
+            )
+            proofs.names[size.name] = form.times(size.multiple)
+        for const in program.consts:
+            proofs.put(const.name, const.value)
+        return proofs
+
+    def child(self) -> Proofs:
+        """Return a copy to declare more in."""
+        return Proofs(self.scope.child(), dict(self.names))
+
+    def put(self, name: str, value: Expr) -> None:
+        """Let a name stand for an expression."""
+        form = self._form(value)
+        if form is not None:
+            self.names[name] = form
+        else:
+            self.names.pop(name, None)
+
+    def declare(self, name: str, start: Expr, stop: Expr) -> None:
+        """Let a variable run from start to stop - 1."""
+        low, high = self._form(start), self._form(stop)
+        if low is None or high is None:
+            self.names.pop(name, None)
+            return
+        fresh = name
+        while fresh in self.scope.bounds:
+            fresh += "'"
+        self.names[name] = self.scope.declare(fresh, low, high - 1)
+
+    def knowing(self, condition: Expr) -> Proofs:
+        """Return a child in which a comparison is known to hold."""
+        child = self.child()
+        fact = child._at_most_zero(condition)
+        if fact is not None:
+            child.scope = child.scope.know(fact)
+        return child
+
+    def number(self, expr: Expr) -> int | None:
+        """Return the value of an expression that is the same everywhere here, else None."""
+        form = self._form(expr)
+        value = None if form is None else form.value
+        return int(value) if value is not None and value == int(value) else None
+
+    def holds(self, condition: Expr) -> bool | None:
+        """Whether a condition always holds (True), never does (False), or is not known."""
+        match condition:
+            case Unary("not", operand):
+                inner = self.holds(operand)
+                return None if inner is None else not inner
+            case Binary("and" | "or" as op, left, right):
+                deciding = op == "or"
+                found = (self.holds(left), self.holds(right))
+                if deciding in found:
+                    return deciding
+                return None if None in found else not deciding
+            case Binary("==", left, right):
+                return self._equal(left, right)
+            case Binary("!=", left, right):
+                equal = self._equal(left, right)
+                return None if equal is None else not equal
+            case Binary("<" | "<=" | ">" | ">=", left, right):
+                if self._proven(condition):
+                    return True
+                return False if self._proven(_opposite(condition)) else None
+            case _:
+                return None
+
+    def _equal(self, left: Expr, right: Expr) -> bool | None:
+        if self._proven(Binary("<=", left, right)) and self._proven(Binary(">=", left, right)):
+            return True
+        apart = self._proven(Binary("<", left, right)) or self._proven(Binary(">", left, right))
+        return False if apart else None
+
+    def _proven(self, condition: Expr) -> bool:
+        form = self._at_most_zero(condition)
+        return form is not None and self.scope.at_most_zero(form)
+
+    def _at_most_zero(self, condition: Expr) -> Affine | None:
+        """Return the form that is at most 0 exactly where a comparison of whole numbers holds."""
+        if not isinstance(condition, Binary) or condition.op not in ("<", "<=", ">", ">="):
+            return None
+        left, right = self._form(condition.left), self._form(condition.right)
+        if left is None or right is None:
+            return None
+        less = left - right if condition.op in ("<", "<=") else right - left
+        return less + 1 if condition.op in ("<", ">") else less
+
+    def _form(self, expr: Expr) -> Affine | None:
+        try:
+            return form_of(expr, self.names, self.scope)
+        except Unbounded:
+            return None
+
+
+def _opposite(condition: Binary) -> Binary:
+    flipped = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+    return Binary(flipped[condition.op], condition.left, condition.right)

@@ -1,0 +1,119 @@
+"""A whole C source: one comment, the constants, what the functions need, one function a launch."""
+
+from __future__ import annotations
+
+import re
+
+from cake_tui.ir.expr import Number, names_in
+from cake_tui.ir.lower.c import prelude
+from cake_tui.ir.lower.c.frame import Frame
+from cake_tui.ir.lower.c.indices import c_int
+from cake_tui.ir.lower.c.statements import lower_body
+from cake_tui.ir.lower.c.writer import Needs, Writer
+from cake_tui.ir.lower.plan import arguments_of
+from cake_tui.ir.program import For, Launch, Program
+from cake_tui.ir.refusal import refuse
+from cake_tui.ir.walk import walk
+
+_ELEMENTS = {"f32": "float", "f64": "double", "i32": "int", "u8": "unsigned char"}
+_KEYWORDS = frozenset(
+    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
+    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while main task".split()
+)
+_MATH = r"\bINFINITY\b|\b(?:exp|log|tanh|erf|erfc|sin|cos|floor|ceil|sqrt|fabs|pow)f?\("
+
+
+def source_of(program: Program) -> str:
+    """Return the C source of a program; raises Ended(Rejected) for what c lacks."""
+    _check_names(program)
+    needs = Needs()
+    functions = [_function(program, at, launch, needs) for at, launch in enumerate(program.launches)]
+    body = "\n".join(functions)
+    types = "".join(prelude.text_for(dtype, lanes, stems) for (dtype, lanes), stems in sorted(needs.functions.items()))
+    helpers = prelude.whole_functions(needs.whole) + types
+    constants = _constants(program, body)
+    headers = (("math", _MATH), ("string", r"\bmemcpy\("))
+    includes = "".join(f"#include <{name}.h>\n" for name, words in headers if re.search(words, helpers + body))
+    parts = [f"// {_title(program, body)}\n", includes, constants, helpers, body]
+    return "\n".join(part for part in parts if part)
+
+
+def _title(program: Program, body: str) -> str:
+    used = _used(program, body)
+    inside = ", ".join(
+        f"{const.name}={c_int(const.value)}" for const in program.consts if const.values and const.name in used
+    )
+    where = f"{program.name} for {program.arch}"
+    return f"{where}: {program.structure}({inside})" if program.structure else where
+
+
+def _used(program: Program, body: str) -> set[str]:
+    """Return the constants and sizes that the functions name, and those that these are made of."""
+    words = set(re.findall(r"\b[A-Za-z_]\w*\b", re.sub(r"#pragma.*", "", body)))
+    for const in reversed(program.consts):
+        if const.name in words:
+            words |= names_in(const.value)
+    return words
+
+
+def _constants(program: Program, body: str) -> str:
+    used = _used(program, body)
+    lines = [f"  {size.name} = {size.value}," for size in program.sizes if size.value is not None and size.name in used]
+    lines += [f"  {const.name} = {c_int(const.value)}," for const in program.consts if const.name in used]
+    return "enum {\n" + "\n".join(lines) + "\n};\n" if lines else ""
+
+
+def _function(program: Program, at: int, launch: Launch, needs: Needs) -> str:
+    if launch.persistent is not None or launch.cluster or launch.order != "row" or launch.threads != Number(1):
+        raise refuse(
+            "lowering", launch.name, "a launch for another target", "a plain grid of one thread on c", step="lower"
+        )
+    if len(launch.axes) > 3:
+        raise refuse("lowering", launch.name, f"{len(launch.axes)} grid axes", "at most 3", step="lower")
+    writer = Writer()
+    frame = Frame(program, needs, writer, _names(program))
+    for place, axis in enumerate(reversed(launch.axes)):
+        one = frame.proofs.number(axis.extent) == 1
+        if one:
+            frame.replace(axis.name, Number(0))
+        else:
+            frame.declare(axis.name, Number(0), axis.extent)
+            writer.line(f"const long {axis.name} = task[{place}];")
+    lower_body(frame, launch.body)
+    if not any("task[" in line for line in writer.lines):
+        writer.lines.insert(0, "  (void)task;")
+    return f"void {launch.name}({_parameters(program, at)}) {{\n" + "\n".join(writer.lines) + "\n}\n"
+
+
+def _parameters(program: Program, at: int) -> str:
+    texts = ["const int task[3]"]
+    for argument in arguments_of(program, at):
+        if argument.kind == "size":
+            texts.append(f"int {argument.name}")
+            continue
+        buffer = program.buffer(argument.name)
+        if buffer.dtype not in _ELEMENTS:
+            raise refuse("lowering", buffer.name, buffer.dtype, f"one of {' '.join(_ELEMENTS)} on c", step="lower")
+        constant = "const " if buffer.space == "param" and buffer.access == "in" else ""
+        texts.append(f"{constant}{_ELEMENTS[buffer.dtype]} *restrict {buffer.name}")
+    return ", ".join(texts)
+
+
+def _names(program: Program) -> frozenset[str]:
+    found = {size.name for size in program.sizes} | {const.name for const in program.consts}
+    found |= {buffer.name for buffer in program.buffers}
+    for launch in program.launches:
+        found |= {launch.name, *(axis.name for axis in launch.axes)}
+    for _, statement in walk(program):
+        if isinstance(statement, For):
+            found.add(statement.variable)
+        buffer = getattr(statement, "buffer", None)
+        if buffer is not None:
+            found.add(buffer.name)
+    return frozenset(found)
+
+
+def _check_names(program: Program) -> None:
+    for name in sorted(_names(program)):
+        if name in _KEYWORDS:
+            raise refuse("lowering", name, f"the name {name}", "a name that c does not keep for itself", step="lower")

@@ -1,0 +1,178 @@
+"""Statements in C: loops, branches and declarations around the tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cake_tui.ir.expr import Binary, Expr, Number, names_in
+from cake_tui.ir.lower.c import prelude
+from cake_tui.ir.lower.c.elements import lower_assign, lower_copy, lower_outer, turn_count, versioned
+from cake_tui.ir.lower.c.frame import Frame
+from cake_tui.ir.lower.c.tiles import at_end, guard_parts, shaped
+from cake_tui.ir.lower.c.values import Values
+from cake_tui.ir.program import Assign, Buffer, Contract, Copy, Declare, For, Guard, If, Lanes, Ref, Statement
+from cake_tui.ir.refusal import refuse
+from cake_tui.ir.walk import children, walk_body
+
+
+def lower_body(frame: Frame, body: tuple[Statement, ...]) -> None:
+    """Lower the statements of one block, twice where an inner loop's guards can be settled before it."""
+    buffers = frame.buffers | {
+        inner.buffer.name: inner.buffer for inner in walk_body(body) if isinstance(inner, Declare)
+    }
+    conditions = tuple(
+        condition
+        for statement in body
+        if isinstance(statement, For) and not any(isinstance(inner, For) for inner in walk_body(statement.body))
+        for condition in _settled(frame, statement, buffers)
+    )
+    versioned(frame, conditions, lambda inner: _in_order(inner, body))
+
+
+def _settled(frame: Frame, loop: For, buffers: Mapping[str, Buffer]) -> list[Expr]:
+    """Return conditions, over what is visible before a loop, that settle guards inside it."""
+    inner = frame.child()
+    inner.visible.discard(loop.variable)
+    found = []
+    for statement in walk_body(loop.body):
+        guard, refs = _guarded_refs(statement)
+        axes = tuple(axis for ref in refs for axis in shaped(ref, buffers).axes if axis.name)
+        for condition in guard_parts(guard):
+            end = at_end(condition, axes)
+            if end is not None and names_in(end) <= inner.visible:
+                found.append(frame.tidy(end))
+    return found
+
+
+def _guarded_refs(statement: Statement) -> tuple[Guard | None, tuple[Ref, ...]]:
+    match statement:
+        case Assign(target=target, where=where):
+            return where, (target,)
+        case Copy(source=source, target=target, where=where):
+            return where, (source, target)
+        case Contract(left=left, right=right, where=where):
+            return where, (left, right)
+        case _:
+            return None, ()
+
+
+def _in_order(frame: Frame, body: tuple[Statement, ...]) -> None:
+    inner = frame.child()
+    declared: list[tuple[str, int, int]] = []
+    for statement in body:
+        if isinstance(statement, Declare):
+            first = len(inner.writer.lines)
+            _declare(inner, statement.buffer)
+            declared.append((statement.buffer.name, first, len(inner.writer.lines)))
+        else:
+            _lower(inner, statement)
+    for name, first, last in reversed(declared):
+        inner.writer.drop_unused(name, first, last)
+
+
+def _lower(frame: Frame, statement: Statement) -> None:
+    match statement:
+        case For():
+            _for(frame, statement)
+        case If():
+            _if(frame, statement)
+        case Assign():
+            lower_assign(frame, statement)
+        case Copy():
+            lower_copy(frame, statement)
+        case Contract():
+            lower_outer(frame, statement)
+        case _:
+            kind = type(statement).__name__
+            raise refuse(
+                "lowering", kind, f"a statement {kind}", "one that c has: for, if, copy, maps, outer", step="lower"
+            )
+
+
+def _for(frame: Frame, loop: For) -> None:
+    if loop.stages is not None:
+        raise refuse(
+            "lowering", loop.variable, "pipeline_stage", "a plain loop: c has no asynchronous copies", step="lower"
+        )
+    inner = frame.child()
+    single = frame.proofs.holds(frame.tidy(Binary("==", Binary("+", loop.start, loop.step), loop.stop)))
+    if single:
+        inner.replace(loop.variable, loop.start)
+        if any(isinstance(child, Declare) for _, child in children(loop)):
+            with frame.writer.block(""):
+                lower_body(inner, loop.body)
+        else:
+            lower_body(inner, loop.body)
+        return
+    if frame.proofs.holds(frame.tidy(Binary(">=", loop.start, loop.stop))):
+        return
+    inner.declare(loop.variable, loop.start, loop.stop)
+    unroll = 1 if loop.unroll is None else frame.number(loop.unroll, "unroll")
+    if unroll > 1:
+        frame.writer.pragma(f"GCC unroll {unroll}")
+    name = loop.variable
+    step = f"{name}++" if frame.tidy(loop.step) == Number(1) else f"{name} += {frame.int(loop.step)}"
+    head = f"for (long {name} = {frame.int(loop.start)}; {name} < {frame.int(loop.stop, 4)}; {step})"
+    with frame.writer.block(head):
+        lower_body(inner, loop.body)
+
+
+def _if(frame: Frame, branch: If) -> None:
+    condition = frame.tidy(branch.condition)
+    holds = frame.proofs.holds(condition)
+    if holds is not None:
+        lower_body(frame, branch.then if holds else branch.orelse)
+        return
+    with frame.writer.block(f"if ({frame.int(condition)})"):
+        lower_body(frame.knowing([condition]), branch.then)
+    if branch.orelse:
+        frame.writer.otherwise()
+        with frame.writer.block("} else"):
+            lower_body(frame, branch.orelse)
+
+
+def _declare(frame: Frame, buffer: Buffer) -> None:
+    if buffer.dtype not in ("f32", "f64"):
+        raise refuse("lowering", buffer.name, buffer.dtype, "f32 or f64 on c", step="lower")
+    frame.buffers[buffer.name] = buffer
+    if buffer.space == "shared":
+        _declare_shared(frame, buffer)
+    else:
+        _declare_register(frame, buffer)
+
+
+def _declare_shared(frame: Frame, buffer: Buffer) -> None:
+    elements: Expr = Number(1)
+    for axis, extent in enumerate(buffer.shape):
+        frame.number(extent, buffer.name)
+        row = Binary("+", extent, buffer.pad) if axis == len(buffer.shape) - 1 and axis else extent
+        elements = Binary("*", elements, row)
+    align = f"_Alignas({buffer.align}) " if buffer.align else ""
+    frame.writer.line(f"{align}{prelude.type_of(buffer.dtype, 1)} {buffer.name}[{frame.int(elements)}];")
+
+
+def _declare_register(frame: Frame, buffer: Buffer) -> None:
+    lanes = frame.number(buffer.spread.count, buffer.name) if isinstance(buffer.spread, Lanes) else 1
+    kind = frame.needs.type(buffer.dtype, lanes)
+    text = ""
+    for axis, extent in enumerate(buffer.shape):
+        last = axis == len(buffer.shape) - 1
+        step = lanes if last else 1
+        if frame.number(extent, buffer.name) % step:
+            raise refuse(
+                "lowering", buffer.name, f"{frame.int(extent)} elements", f"whole vectors of {step}", step="lower"
+            )
+        turns = Binary("/", extent, buffer.spread.count) if step > 1 and isinstance(buffer.spread, Lanes) else extent
+        text += f"[{turn_count(frame, turns, extent, step)}]"
+    if not buffer.shape:
+        init = "" if buffer.init is None else f" = {_scalar(frame, buffer)}"
+        frame.writer.line(f"{kind} {buffer.name}{init};")
+        return
+    frame.writer.line(f"{kind} {buffer.name}{text};")
+    if buffer.init is not None:
+        lower_assign(frame, Assign(Ref(buffer.name), buffer.init))
+
+
+def _scalar(frame: Frame, buffer: Buffer) -> str:
+    assert buffer.init is not None  # the caller looked
+    return Values(frame, buffer.dtype, 1, (), "").scalar(buffer.init)

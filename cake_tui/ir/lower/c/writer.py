@@ -1,0 +1,71 @@
+"""Lines of C under construction, and what the source needs in front of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cake_tui.ir.lower.c import prelude
+
+
+class Needs:
+    """What the functions call: prelude functions by element and lanes, and whole-number ones."""
+
+    def __init__(self) -> None:
+        self.functions: dict[tuple[str, int], set[str]] = {}
+        self.whole: set[str] = set()
+
+    def call(self, stem: str, dtype: str, lanes: int) -> str:
+        """Return the name of a prelude function and note that it is needed."""
+        self.functions.setdefault((dtype, lanes), set()).add(stem)
+        return f"{stem}_{prelude.suffix(dtype, lanes)}"
+
+    def type(self, dtype: str, lanes: int) -> str:
+        """Return the name of a type and note that it is needed."""
+        self.functions.setdefault((dtype, lanes), set())
+        return prelude.type_of(dtype, lanes)
+
+
+class Writer:
+    """Lines with their margin; `block` opens a brace and closes it."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.depth = 1
+
+    def line(self, text: str) -> None:
+        """Add one line."""
+        self.lines.append(f"{'  ' * self.depth}{text}" if not text.startswith("#") else text)
+
+    def pragma(self, text: str) -> None:
+        """Add a pragma at the margin of what it is about."""
+        self.lines.append(f"{'  ' * self.depth}#pragma {text}")
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Add ``head {``, what the body adds, and ``}``; a body of one line goes without braces."""
+        at = len(self.lines)
+        self.line(f"{head} {{")
+        self.depth += 1
+        yield
+        self.depth -= 1
+        inside = self.lines[at + 1 :]
+        if len(inside) == 1 and head.startswith(("for", "if")) and inside[0].endswith(";"):
+            self.lines[at] = self.lines[at][:-2]
+        else:
+            self.line("}")
+
+    def otherwise(self) -> None:
+        """Join an else to the if block that just ended: its closing brace must still be there."""
+        if self.lines[-1].strip() != "}":
+            last = self.lines.pop()
+            self.lines[-1] += " {"
+            self.lines += [last, f"{'  ' * self.depth}}}"]
+        self.lines.pop()
+
+    def drop_unused(self, name: str, first: int, last: int) -> None:
+        """Take out lines [first, last), a declaration, where nothing behind them names it."""
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        if not any(word.search(line) for line in self.lines[last:]):
+            del self.lines[first:last]
