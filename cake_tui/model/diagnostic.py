@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Diagnostic(msgspec.Struct, frozen=True):
+class Diagnostic(msgspec.Struct, frozen=True, gc=False):
     """One refusal by a law or an edit. `line` is the program text's line, 0 where there is no program yet.
 
     `field` names the knob, size or statement that forbids it; `limit`, `asked`, `available` and `unit`

@@ -22,7 +22,7 @@ from cake_tui.model.schedule import Schedule
 VERSION = 1
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=True, omit_defaults=True):
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=True, omit_defaults=True, gc=False):
     """Header of every event; `mono` is monotonic seconds within `boot` (the machine's boot id).
 
     `v` is 0 until the journal stamps it: defaults are not written, and every line says its version.
@@ -38,7 +38,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=Tru
 # --- the session and its engine ---------------------------------------------------------------------
 
 
-class SessionCreated(Event, frozen=True, tag=True):
+class SessionCreated(Event, frozen=True, tag=True, gc=False):
     """First event: everything resolved, so that the fold needs no other file."""
 
     name: str
@@ -52,7 +52,7 @@ class SessionCreated(Event, frozen=True, tag=True):
     started_from: str | None = None
 
 
-class EngineStarted(Event, frozen=True, tag=True):
+class EngineStarted(Event, frozen=True, tag=True, gc=False):
     """An engine took the session; `changes` lists settings that differ from before, old and new."""
 
     pid: int
@@ -60,7 +60,7 @@ class EngineStarted(Event, frozen=True, tag=True):
     changes: tuple[tuple[str, str, str], ...] = ()
 
 
-class EngineEnded(Event, frozen=True, tag=True):
+class EngineEnded(Event, frozen=True, tag=True, gc=False):
     """An orderly end: ``done``, ``stopped`` or ``failed``, why, and the process's exit code."""
 
     state: Literal["done", "stopped", "failed"]
@@ -68,28 +68,28 @@ class EngineEnded(Event, frozen=True, tag=True):
     exit_code: int = 0
 
 
-class GapSeen(Event, frozen=True, tag=True):
+class GapSeen(Event, frozen=True, tag=True, gc=False):
     """Time that the run did not have: a suspended machine, a stopped process, a stepped wall clock."""
 
     seconds: float
     what: Literal["wall", "stopped", "offline"]
 
 
-class Noticed(Event, frozen=True, tag=True):
+class Noticed(Event, frozen=True, tag=True, gc=False):
     """Something that a person should see; `level` is info, warning or error."""
 
     level: Literal["info", "warning", "error"]
     text: str
 
 
-class Probed(Event, frozen=True, tag=True):
+class Probed(Event, frozen=True, tag=True, gc=False):
     """The test compile before the session starts."""
 
     compiler: str
     version: str
 
 
-class SelfTestEnded(Event, frozen=True, tag=True):
+class SelfTestEnded(Event, frozen=True, tag=True, gc=False):
     """The check told right from wrong: the cases as in `SelfTested`."""
 
     cases: tuple[tuple[str, float, str, str], ...]
@@ -98,7 +98,7 @@ class SelfTestEnded(Event, frozen=True, tag=True):
 # --- requests ---------------------------------------------------------------------------------------
 
 
-class RequestTaken(Event, frozen=True, tag=True):
+class RequestTaken(Event, frozen=True, tag=True, gc=False):
     """A request acted. `body` is its payload as sent; what it changed follows from `what` and `body`."""
 
     id: str
@@ -107,7 +107,7 @@ class RequestTaken(Event, frozen=True, tag=True):
     body: dict[str, Any] = {}
 
 
-class RequestRefused(Event, frozen=True, tag=True):
+class RequestRefused(Event, frozen=True, tag=True, gc=False):
     """A request did not act, and why."""
 
     id: str
@@ -116,7 +116,7 @@ class RequestRefused(Event, frozen=True, tag=True):
     reason: str
 
 
-class RequestUndone(Event, frozen=True, tag=True):
+class RequestUndone(Event, frozen=True, tag=True, gc=False):
     """A queued request was taken back before it acted."""
 
     id: str
@@ -124,21 +124,21 @@ class RequestUndone(Event, frozen=True, tag=True):
     undoes: str
 
 
-class MenuChanged(Event, frozen=True, tag=True):
+class MenuChanged(Event, frozen=True, tag=True, gc=False):
     """The action space changed while the run goes on: one line a change, or why the edit was refused."""
 
     changes: tuple[str, ...]
     refused: str | None = None
 
 
-class SettingsChanged(Event, frozen=True, tag=True):
+class SettingsChanged(Event, frozen=True, tag=True, gc=False):
     """A setting was changed by a person or by resume."""
 
     changes: tuple[tuple[str, str, str], ...]
     settings: dict[str, Any]
 
 
-class PausedByGuard(Event, frozen=True, tag=True):
+class PausedByGuard(Event, frozen=True, tag=True, gc=False):
     """The engine paused itself: which guard, what it saw and which setting changes it."""
 
     guard: str
@@ -148,7 +148,7 @@ class PausedByGuard(Event, frozen=True, tag=True):
 # --- rounds and candidates --------------------------------------------------------------------------
 
 
-class RoundBegan(Event, frozen=True, tag=True):
+class RoundBegan(Event, frozen=True, tag=True, gc=False):
     """Proposals of round `round` were asked for."""
 
     round: int
@@ -156,7 +156,7 @@ class RoundBegan(Event, frozen=True, tag=True):
     incumbent: int | None
 
 
-class BaseReverted(Event, frozen=True, tag=True):
+class BaseReverted(Event, frozen=True, tag=True, gc=False):
     """``revert_last()``: the next round's proposals start from `base`; takes no candidate number."""
 
     base: int
@@ -165,7 +165,7 @@ class BaseReverted(Event, frozen=True, tag=True):
     request: str | None = None
 
 
-class Planned(Event, frozen=True, tag=True):
+class Planned(Event, frozen=True, tag=True, gc=False):
     """Steps 2 to 6 of a candidate ended well: it has a schedule and a lowered value."""
 
     candidate: int
@@ -178,7 +178,7 @@ class Planned(Event, frozen=True, tag=True):
     audit: bool = False  # the screen would have dropped it; run all the same
 
 
-class BuildEnded(Event, frozen=True, tag=True):
+class BuildEnded(Event, frozen=True, tag=True, gc=False):
     """Both builds of a candidate ended well."""
 
     candidate: int
@@ -189,7 +189,7 @@ class BuildEnded(Event, frozen=True, tag=True):
     cached: bool = False
 
 
-class CheckEnded(Event, frozen=True, tag=True):
+class CheckEnded(Event, frozen=True, tag=True, gc=False):
     """The candidate agrees with its reference."""
 
     candidate: int
@@ -197,7 +197,7 @@ class CheckEnded(Event, frozen=True, tag=True):
     agreement: Agreement
 
 
-class Coarse(Event, frozen=True, tag=True):
+class Coarse(Event, frozen=True, tag=True, gc=False):
     """Look 0: three interleaved pairs with the incumbent; `avg_us` is the median of the three runs."""
 
     candidate: int
@@ -210,7 +210,7 @@ class Coarse(Event, frozen=True, tag=True):
     series: tuple[Series, ...] = ()
 
 
-class GateEnded(Event, frozen=True, tag=True):
+class GateEnded(Event, frozen=True, tag=True, gc=False):
     """The gate decided about a candidate; samples of first and confirming looks are in its folder."""
 
     candidate: int
@@ -219,14 +219,14 @@ class GateEnded(Event, frozen=True, tag=True):
     result: GateResult
 
 
-class ProfileEnded(Event, frozen=True, tag=True):
+class ProfileEnded(Event, frozen=True, tag=True, gc=False):
     """A late profile of a candidate arrived."""
 
     candidate: int
     profile: Profile
 
 
-class CandidateEnded(Event, frozen=True, tag=True):
+class CandidateEnded(Event, frozen=True, tag=True, gc=False):
     """The candidate has its outcome; an accepted one is the incumbent from here on.
 
     Candidates that never reached `Planned` carry their proposal, level and schedule here.
@@ -244,14 +244,14 @@ class CandidateEnded(Event, frozen=True, tag=True):
     profile: Profile | None = None
 
 
-class StepLost(Event, frozen=True, tag=True):
+class StepLost(Event, frozen=True, tag=True, gc=False):
     """A step of a candidate was in flight when the engine died; lost twice, the candidate ends `Crashed`."""
 
     candidate: int
     step: str
 
 
-class RoundEnded(Event, frozen=True, tag=True):
+class RoundEnded(Event, frozen=True, tag=True, gc=False):
     """A summary of the round: trends of knobs, structures, wins."""
 
     round: int
@@ -259,13 +259,13 @@ class RoundEnded(Event, frozen=True, tag=True):
     summary: dict[str, Any]
 
 
-class Stalled(Event, frozen=True, tag=True):
+class Stalled(Event, frozen=True, tag=True, gc=False):
     """`patience` rounds without a win."""
 
     rounds: int
 
 
-class NoiseCalibrated(Event, frozen=True, tag=True):
+class NoiseCalibrated(Event, frozen=True, tag=True, gc=False):
     """Pair noise s (robust standard deviation of ln ratios of self-pairs), as a fraction."""
 
     pair_noise: float
@@ -273,14 +273,14 @@ class NoiseCalibrated(Event, frozen=True, tag=True):
     against: int
 
 
-class IncumbentTimed(Event, frozen=True, tag=True):
+class IncumbentTimed(Event, frozen=True, tag=True, gc=False):
     """The incumbent's time refreshed from pairs; display only, decides nothing."""
 
     candidate: int
     avg_us: float
 
 
-class PeerTimed(Event, frozen=True, tag=True):
+class PeerTimed(Event, frozen=True, tag=True, gc=False):
     """A peer timed side by side with the best; ratio is peer time over best time."""
 
     peer: str
@@ -291,14 +291,14 @@ class PeerTimed(Event, frozen=True, tag=True):
     version: str = ""
 
 
-class GuardFired(Event, frozen=True, tag=True):
+class GuardFired(Event, frozen=True, tag=True, gc=False):
     """A stale-clock code fired around a candidate's series."""
 
     candidate: int | None
     stale: Stale
 
 
-class EvaluatorReplaced(Event, frozen=True, tag=True):
+class EvaluatorReplaced(Event, frozen=True, tag=True, gc=False):
     """An evaluator died or was killed and a fresh one serves; charged to `candidate`."""
 
     candidate: int | None
@@ -306,13 +306,13 @@ class EvaluatorReplaced(Event, frozen=True, tag=True):
     seconds: float | None = None
 
 
-class PlayOffBegan(Event, frozen=True, tag=True):
+class PlayOffBegan(Event, frozen=True, tag=True, gc=False):
     """Before DONE: these candidates are gated against the holder once more."""
 
     candidates: tuple[int, ...]
 
 
-class PlayedOff(Event, frozen=True, tag=True):
+class PlayedOff(Event, frozen=True, tag=True, gc=False):
     """One match of the play-off; an accepted candidate is the incumbent from here on."""
 
     candidate: int
@@ -322,7 +322,7 @@ class PlayedOff(Event, frozen=True, tag=True):
     ended: Outcome | None = None  # it did not live to be gated again
 
 
-class ProposalDropped(Event, frozen=True, tag=True):
+class ProposalDropped(Event, frozen=True, tag=True, gc=False):
     """A proposal that is no candidate: it named no action of the menu, or a base that has no time."""
 
     proposal: Proposal

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 
-class StaticFacts(msgspec.Struct, frozen=True):
+class StaticFacts(msgspec.Struct, frozen=True, gc=False):
     """What the compiler's report and the assembly say; None where the source does not tell.
 
     `vector_share` is the share of floating-point arithmetic instructions on full-width vector registers.
@@ -25,7 +25,7 @@ class StaticFacts(msgspec.Struct, frozen=True):
     static_smem_bytes: int | None = None
 
 
-class Agreement(msgspec.Struct, frozen=True):
+class Agreement(msgspec.Struct, frozen=True, gc=False):
     """The check passed: the largest errors over all input sets and shapes, and what was looked at."""
 
     max_abs_err: float
@@ -39,7 +39,7 @@ class Agreement(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()  # what is worth knowing but no reason to refuse (what NaN inputs give)
 
 
-class Profile(msgspec.Struct, frozen=True):
+class Profile(msgspec.Struct, frozen=True, gc=False):
     """Counters of one candidate; `source` says where they are from; unknown is None, never a guess."""
 
     source: Literal["ncu", "static+model", "static"]

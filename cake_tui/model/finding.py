@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Finding(msgspec.Struct, frozen=True, gc=False):
     """What a rule saw. Structural findings come first and apart from numeric ones."""
 
     rule: str  # the rule's file stem

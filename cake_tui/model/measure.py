@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 
-class Clock(msgspec.Struct, frozen=True):
+class Clock(msgspec.Struct, frozen=True, gc=False):
     """One reading of the machine around a series; None where it cannot be read.
 
     `rate` is the dependent-add loop's rate in additions a nanosecond (on a GPU the device-side clock in
@@ -26,7 +26,7 @@ class Clock(msgspec.Struct, frozen=True):
     foreign_processes: int | None = None
 
 
-class Pair(msgspec.Struct, frozen=True):
+class Pair(msgspec.Struct, frozen=True, gc=False):
     """Holder and candidate back to back: time a run of every ranked shape, by the problem's ranking."""
 
     holder_us: float
@@ -34,7 +34,7 @@ class Pair(msgspec.Struct, frozen=True):
     holder_first: bool
 
 
-class Series(msgspec.Struct, frozen=True):
+class Series(msgspec.Struct, frozen=True, gc=False):
     """A run of pairs on freshly allocated buffers, with the clock right before and right after."""
 
     pairs: tuple[Pair, ...]
@@ -48,7 +48,7 @@ class Series(msgspec.Struct, frozen=True):
     imbalance_pct: float | None = None  # candidate: slowest pool thread over the mean
 
 
-class GateResult(msgspec.Struct, frozen=True):
+class GateResult(msgspec.Struct, frozen=True, gc=False):
     """The gate's decision. `gain` is ln(t_holder / t_candidate) of the confirming series (else the last look)."""
 
     decision: Literal["accept", "reject", "undecided", "noisy"]
@@ -63,7 +63,7 @@ class GateResult(msgspec.Struct, frozen=True):
     stale_codes: tuple[str, ...] = ()
 
 
-class Stale(msgspec.Struct, frozen=True):
+class Stale(msgspec.Struct, frozen=True, gc=False):
     """A stale-clock code with what was seen and what was done about it."""
 
     code: str  # S0..S9

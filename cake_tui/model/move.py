@@ -12,7 +12,7 @@ Level = Literal["macro", "micro"]
 ChosenBy = Literal["finding", "weight", "probe", "random", "grid", "script", "llm", "person", "start"]
 
 
-class Move(msgspec.Struct, frozen=True, order=True):
+class Move(msgspec.Struct, frozen=True, order=True, gc=False):
     """``apply_register_block(4, 8)``: arguments keep the order of the action's parameters."""
 
     action: str
@@ -24,7 +24,7 @@ class Move(msgspec.Struct, frozen=True, order=True):
         return f"{self.action}({', '.join(str(value) for _, value in self.arguments)})"
 
 
-class Proposal(msgspec.Struct, frozen=True):
+class Proposal(msgspec.Struct, frozen=True, gc=False):
     """One attempt somebody asks for: rewrite candidate `base` by `moves`."""
 
     base: int

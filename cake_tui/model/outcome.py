@@ -15,39 +15,39 @@ CheckFailure = Literal[
 ]  # fmt: skip
 
 
-class _Ending(msgspec.Struct, frozen=True, tag_field="kind", tag=True, kw_only=True):
+class _Ending(msgspec.Struct, frozen=True, tag_field="kind", tag=True, kw_only=True, gc=False):
     """What every outcome says: the step it ended in and one line for people."""
 
     step: str = ""
     reason: str = ""
 
 
-class Rejected(_Ending, frozen=True, tag=True):
+class Rejected(_Ending, frozen=True, tag=True, gc=False):
     """A law or an edit refuses it."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-class Screened(_Ending, frozen=True, tag=True):
+class Screened(_Ending, frozen=True, tag=True, gc=False):
     """The cost model expects it to lose."""
 
     predicted_us: float = 0.0
 
 
-class Repeated(_Ending, frozen=True, tag=True):
+class Repeated(_Ending, frozen=True, tag=True, gc=False):
     """The same lowered value was evaluated before: answered from the record."""
 
     of: int = 0
 
 
-class BuildFailed(_Ending, frozen=True, tag=True):
+class BuildFailed(_Ending, frozen=True, tag=True, gc=False):
     """The compiler refused it; `log` keeps head and tail, `log_bytes` the true size."""
 
     log: str = ""
     log_bytes: int = 0
 
 
-class LaunchFailed(_Ending, frozen=True, tag=True):
+class LaunchFailed(_Ending, frozen=True, tag=True, gc=False):
     """It could not be launched (a limit, an argument, a missing symbol)."""
 
     limit: str | None = None
@@ -56,19 +56,19 @@ class LaunchFailed(_Ending, frozen=True, tag=True):
     unit: str | None = None
 
 
-class Crashed(_Ending, frozen=True, tag=True):
+class Crashed(_Ending, frozen=True, tag=True, gc=False):
     """It killed the evaluator, or a step was lost twice."""
 
     signal: str | None = None
 
 
-class TimedOut(_Ending, frozen=True, tag=True):
+class TimedOut(_Ending, frozen=True, tag=True, gc=False):
     """A compile or a run outlived its limit and was ended."""
 
     limit_s: float = 0.0
 
 
-class WrongAnswer(_Ending, frozen=True, tag=True):
+class WrongAnswer(_Ending, frozen=True, tag=True, gc=False):
     """The check refused it: which probe, how many elements, the first bad one."""
 
     failure: CheckFailure = "bound"
@@ -83,14 +83,14 @@ class WrongAnswer(_Ending, frozen=True, tag=True):
     worst_unit: float | None = None
 
 
-class Measured(_Ending, frozen=True, tag=True):
+class Measured(_Ending, frozen=True, tag=True, gc=False):
     """It ran, was right and has a time; candidate 0 alone has no verdict."""
 
     verdict: Verdict | None = None
     avg_us: float = 0.0
 
 
-class Interrupted(_Ending, frozen=True, tag=True):
+class Interrupted(_Ending, frozen=True, tag=True, gc=False):
     """An orderly stop ended it; it may be tried again."""
 
 

@@ -12,7 +12,7 @@ WEIGHT_MIN, WEIGHT_MAX = 0.1, 8.0
 WIN_FACTOR, WIN_BONUS, MISS_FACTOR = 1.5, 0.5, 0.93
 
 
-class Row(msgspec.Struct, omit_defaults=True):
+class Row(msgspec.Struct, omit_defaults=True, gc=False):
     """One candidate, at most 1 KB: what the board shows and agents learn from. Details are in its folder."""
 
     number: int
@@ -48,7 +48,7 @@ class Row(msgspec.Struct, omit_defaults=True):
         return self.outcome is None
 
 
-class Tally(msgspec.Struct):
+class Tally(msgspec.Struct, gc=False):
     """What one action (or structure) has brought so far; `weight` rises with wins and decays without."""
 
     tries: int = 0
@@ -75,7 +75,7 @@ class Tally(msgspec.Struct):
             self.best_standing = max(row.standing, self.best_standing or row.standing)
 
 
-class Queued(msgspec.Struct, frozen=True):
+class Queued(msgspec.Struct, frozen=True, gc=False):
     """A move somebody injected that has not been taken up yet."""
 
     id: str
@@ -85,7 +85,7 @@ class Queued(msgspec.Struct, frozen=True):
     seq: int
 
 
-class Win(msgspec.Struct, frozen=True):
+class Win(msgspec.Struct, frozen=True, gc=False):
     """A point of the best-so-far step line."""
 
     candidate: int
@@ -94,7 +94,7 @@ class Win(msgspec.Struct, frozen=True):
     standing: float
 
 
-class Mark(msgspec.Struct, frozen=True):
+class Mark(msgspec.Struct, frozen=True, gc=False):
     """Something that a person (or a guard) did, for the history plot."""
 
     candidate: int  # how many candidates there were
@@ -103,7 +103,7 @@ class Mark(msgspec.Struct, frozen=True):
     text: str
 
 
-class Peer(msgspec.Struct, frozen=True):
+class Peer(msgspec.Struct, frozen=True, gc=False):
     """A peer's last side-by-side time and its ratio to the best (above 1: the best is faster)."""
 
     avg_us: float

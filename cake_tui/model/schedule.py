@@ -9,7 +9,7 @@ import msgspec
 KnobValue = int | bool | str
 
 
-class Knob(msgspec.Struct, frozen=True):
+class Knob(msgspec.Struct, frozen=True, gc=False):
     """A named value within a structure, with its legal values on one device and target."""
 
     name: str
@@ -17,7 +17,7 @@ class Knob(msgspec.Struct, frozen=True):
     default: KnobValue
 
 
-class Schedule(msgspec.Struct, frozen=True, order=True):
+class Schedule(msgspec.Struct, frozen=True, order=True, gc=False):
     """A way to organise the kernel (`structure`) and its numbers (`knobs`, sorted by name).
 
     `structure` is the stem of a builder's file, ``template`` for a user's own kernel file, or
