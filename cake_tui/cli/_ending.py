@@ -45,7 +45,7 @@ def exit_code_of(act: Callable[[], int], arguments: Sequence[str]) -> int:
 
 def complain(message: str) -> None:
     """Write an error to stderr, one line a mistake; control characters of outside text are escaped."""
-    for line in message.splitlines() or [""]:
+    for line in message.rstrip("\n").split("\n"):
         print("".join(c if c.isprintable() else repr(c)[1:-1] for c in line), file=sys.stderr)
 
 

@@ -74,7 +74,7 @@ def _self_test(one: Trial, found: dict[str, Any], say: Any) -> str | None:
     ]
     say(f"  self-test  {len(tested.cases)} cases, {_told(tested)} told right from wrong")
     for name, error, expected, happened in tested.cases:
-        say(f"             {name:<24} {happened:<9} {error:10.3g} of the bound{_unlike(expected, happened)}")
+        say(f"             {name:<42} {happened:<9} {error:10.3g} of the bound{_unlike(expected, happened)}")
     if tested.passed:
         return None
     return (

@@ -29,7 +29,7 @@ def hint(text: str, line: int, message: str) -> tuple[int, str]:
         repeated = _repeated(scanner, line)
         if repeated is not None:
             return line, repeated
-    lines = text.splitlines()
+    lines = text.split("\n")
     return line, _of_line(lines[line - 1] if 0 < line <= len(lines) else "", message)
 
 
