@@ -10,7 +10,6 @@ launch main grid c = N/(4*T), q = M/64 threads T
   shared bias_row: f32[4*T]
   shared rows: f32[S, 4*T] ring
   async_copy bias[c*4*T +: 4*T] -> bias_row vector 4 completes group loads
-  commit group loads
   for p in 0..S - 1:
     async_copy x[q*64 + p, c*4*T +: 4*T] -> rows[p] vector 4 completes group loads
     commit group loads

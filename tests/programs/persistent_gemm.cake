@@ -18,14 +18,12 @@ launch main persistent 132 grid m = ceil(M/BM), n = ceil(N/BN) order grouped G t
   shared b_tile: f32[S, BK, BN] align 128 ring
   barrier full_a[S] arrivals 1
   barrier full_b[S] arrivals 1
-  barrier free_a[S] arrivals 8
-  barrier free_b[S] arrivals 256
+  barrier free[S] arrivals 256
   role loader, one thread:
     for k in 0..K/BK pipeline_stage S:
-      wait free_a[k]
+      wait free[k]
       expect full_a[k] bytes 4*BM*BK
       tma_copy a[i in m*BM +: BM, k*BK +: BK] -> a_tile[k] completes full_a[k] where i < M else 0
-      wait free_b[k]
       expect full_b[k] bytes 4*BK*BN
       tma_copy b[k*BK +: BK, j in n*BN +: BN] -> b_tile[k] completes full_b[k] where j < N else 0
   role compute:
@@ -35,6 +33,5 @@ launch main persistent 132 grid m = ceil(M/BM), n = ceil(N/BN) order grouped G t
       wait full_b[k]
       for kk in 0..BK unroll 8:
         acc += outer(a_tile[k, :, kk], b_tile[k, kk, :]) math fma
-      arrive free_a[k] once a warp
-      arrive free_b[k]
+      arrive free[k]
     y[i in m*BM +: BM, j in n*BN +: BN] = relu(acc + bias[j]) vector 4 where i < M and j < N

@@ -1,6 +1,6 @@
 program row_sum ir 1 target cuda sm_80
-  size R = 4096
-  size C = 4096
+  size R = 4099
+  size C = 1003
   param x: f32[R, C]
   param y: f32[R] out
 launch main grid r = ceil(R/8) threads 256

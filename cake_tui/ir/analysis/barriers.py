@@ -13,7 +13,7 @@ def starts_open(launch: Launch, name: str) -> bool:
 
     A barrier that copies complete on, or that announces bytes, starts closed. Of the others those start closed whose
     arriving roles write shared memory that a waiting role reads: they say "full". What is left says "free", and at
-    the start every slot is.
+    the start every slot is. One on which nobody arrives never opens.
     """
     shared = frozenset(
         statement.buffer.name
@@ -22,17 +22,19 @@ def starts_open(launch: Launch, name: str) -> bool:
     )
     written: set[str] = set()
     read: set[str] = set()
+    arrives = False
     for body in _bodies(launch.body):
         around = list(_around(body, name))
         for kind, statements in around:
             if kind == "complete":
                 return False
             for statement in statements:
+                arrives = arrives or kind == "arrive"
                 if kind == "arrive":
                     written |= {ref.buffer for ref in writes(statement)}
                 else:
                     read |= {ref.buffer for ref in reads(statement)}
-    return not written & read & shared
+    return arrives and not written & read & shared
 
 
 def _bodies(body: tuple[Statement, ...]) -> Iterator[tuple[Statement, ...]]:

@@ -15,6 +15,7 @@ from cake_tui.ir.analysis.boxes import Span as Reach
 from cake_tui.ir.analysis.boxes import empty
 from cake_tui.ir.analysis.forms import Unbounded, span_of
 from cake_tui.ir.analysis.machine import Agent, Machine
+from cake_tui.ir.analysis.slots import mismatched_slots
 from cake_tui.ir.analysis.spans import boxes_of, moduli, named_spans, narrow, truth
 from cake_tui.ir.analysis.steps import (
     Arrive,
@@ -87,7 +88,15 @@ class Block:
         self._body(self.launch.body, (self.index,), self.spans, None, Who.ALL)
         arrivals = {name: max(1, self._number(barrier.arrivals)) for name, barrier in self.barriers.items()}
         order = sorted(self.agents.values(), key=lambda agent: not any(isinstance(step, Start) for step in agent.steps))
-        return Machine(order, arrivals).run()
+        return Machine(order, arrivals).run() + mismatched_slots(order, self._rings())
+
+    def _rings(self) -> dict[str, int]:
+        """Depth of every shared ring."""
+        return {
+            name: self._number(buffer.shape[0])
+            for name, buffer in self.buffers.items()
+            if buffer.ring and buffer.space == "shared" and buffer.shape
+        }
 
     def _number(self, expr: ir.Expr) -> int:
         return span_of(expr, self.spans)[1]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from cake_tui.ir.analysis.boxes import Box, meet, uncovered
+from cake_tui.ir.analysis.boxes import Box, meet, uncovered, within
 from cake_tui.ir.analysis.steps import (
     Arrive,
     Await,
@@ -149,18 +149,29 @@ class Machine:
     def _do(self, index: int, agent: Agent, step: Do) -> None:
         for touch in step.touches:
             self._check(index, agent, step, touch, "")
+        if agent.threads > 1 and step.who is Who.ALL:
+            self._within(step)
         for touch in step.touches:
-            event = self._record(index, step.site, touch, "", over=True)
+            event = self._record(index, step.site, touch, "", self._known(agent, step.who), over=True)
             agent.own |= event.bit
             if step.who is Who.ONE or agent.threads == 1:
                 agent.lead |= event.bit
             if touch.private and touch.writes:
                 agent.dirty[touch.buffer] = step.site
 
+    def _within(self, step: Do) -> None:
+        """One statement whose threads read what others of them write: two different tiles of a buffer that overlap."""
+        for touch in step.touches:
+            for other in step.touches:
+                crosses = touch.writes and not other.writes and touch.buffer == other.buffer and touch.box != other.box
+                if crosses and not touch.private and meet(touch.box, other.box):
+                    self._report(Clash("race", step.site, step.site, touch.buffer, other.box))
+
     def _start(self, index: int, agent: Agent, step: Start) -> None:
         for touch in step.touches:
             self._check(index, agent, step, touch, step.unit)
-        events = [self._record(index, step.site, touch, step.unit, over=False) for touch in step.touches]
+        known = self._known(agent, step.who)
+        events = [self._record(index, step.site, touch, step.unit, known, over=False) for touch in step.touches]
         if step.barrier is None:
             agent.open.setdefault(step.group, []).extend(event.bit for event in events)
             return
@@ -267,12 +278,18 @@ class Machine:
 
     # -- accesses -----------------------------------------------------------------------------------------------
 
-    def _record(self, index: int, site: int, touch: Touch, unit: str, *, over: bool) -> _Event:
+    def _record(self, index: int, site: int, touch: Touch, unit: str, known: int, *, over: bool) -> _Event:
         event = _Event(site, touch, index, unit, over, 1 << len(self.events))
         self.events.append(event)
-        self.by_buffer.setdefault(touch.buffer, []).append(event)
+        events = self.by_buffer.setdefault(touch.buffer, [])
         if touch.writes:
             self._mark_written(touch)
+            # Whoever is ordered behind this write is ordered behind what came before it: that may be forgotten.
+            if not touch.private:
+                events[:] = [old for old in events if not (old.bit & known and within(old.touch.box, touch.box))]
+            else:
+                events[:] = [old for old in events if not old.over]
+        events.append(event)
         return event
 
     def _mark_written(self, touch: Touch) -> None:

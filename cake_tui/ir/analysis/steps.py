@@ -130,7 +130,7 @@ class Clash:
     """What the machine found: `kind`, the site left unprotected, the other site, and the buffer with the elements."""
 
     kind: Literal[
-        "unwaited", "unfenced", "race", "refill", "unwritten", "stuck", "bytes", "arrivals", "unfinished", "uncommitted"
+        "unwaited", "unfenced", "race", "refill", "unwritten", "stuck", "bytes", "arrivals", "unfinished", "slot"
     ]
     site: int
     other: int | None = None

@@ -1,0 +1,54 @@
+"""A barrier's slot is that of the ring it speaks of: waits before its use, arrives after it, expects with its copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cake_tui.ir import program as ir
+from cake_tui.ir.expr import names_in
+from cake_tui.ir.laws._clashes import clashes_of, line_of
+from cake_tui.ir.laws._law import Law
+from cake_tui.ir.laws._subject import Subject
+from cake_tui.model.diagnostic import Diagnostic
+
+NAME = "slots-agree"
+
+
+def check(subject: Subject) -> Iterator[Diagnostic]:
+    """Yield waits, arrives, expects and copies on a slot that the statements around them do not use."""
+    for clash in clashes_of(subject, "slot"):
+        path = subject.sites[clash.site][0]
+        besides = f"; see {line_of(subject, clash.other)}" if clash.other is not None else ""
+        yield subject.refuse(
+            NAME, path, f"{clash.buffer} slot {clash.box[0][0]} is named, but the ring is used at another slot{besides}",
+            f"the index that the statements around it use for the ring of {clash.buffer}",
+        )  # fmt: skip
+    yield from _fixed_slots(subject)
+
+
+def _fixed_slots(subject: Subject) -> Iterator[Diagnostic]:
+    """Slots named by a number: only an index that moves with a loop may go round."""
+    for path, statement in subject.sites:
+        match statement:
+            case ir.Wait(name, slot) | ir.Arrive(name, slot) | ir.Expect(name, slot, _):
+                pass
+            case _:
+                completes = getattr(statement, "completes", None)
+                if completes is None or completes.slot is None:
+                    continue
+                name, slot = completes.name, completes.slot
+        barrier = next(
+            (other for where, other in subject.sites if where[0] == path[0] and isinstance(other, ir.Barrier) and other.name == name),
+            None,
+        )  # fmt: skip
+        if barrier is None or not names_in(slot) <= subject.numbers.keys():
+            continue
+        slots, at = subject.number(barrier.slots), subject.number(slot)
+        if not 0 <= at < slots:
+            yield subject.refuse(
+                NAME, path, f"slot {at} of {name}, which has {slots}", f"a slot below {slots}", nearest=str(slots - 1),
+                limit=f"slots:{name}", asked=float(at), available=float(slots), unit="slots",
+            )  # fmt: skip
+
+
+PLUGIN: Law = Law(NAME, check)
