@@ -28,6 +28,7 @@ from cake_tui.ir.expr.tokens import ParseError
 __all__ = [
     "COMPARISONS",
     "FUNCTIONS",
+    "PRECEDENCE",
     "All",
     "Binary",
     "Call",
@@ -36,7 +37,6 @@ __all__ = [
     "Index",
     "Name",
     "Number",
-    "PRECEDENCE",
     "ParseError",
     "Ref",
     "Span",

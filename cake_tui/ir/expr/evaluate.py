@@ -129,6 +129,14 @@ _REAL: Mapping[str, Callable[[float], float]] = {
 }
 
 
+def _extreme(function: str, values: list[_Exact]) -> _Exact:
+    found = values[0]
+    for value in values[1:]:
+        if value < found if function == "min" else value > found:
+            found = value
+    return found
+
+
 def _call(function: str, values: list[_Exact], expr: Expr) -> _Exact:
     first = values[0]
     try:
@@ -143,10 +151,8 @@ def _call(function: str, values: list[_Exact], expr: Expr) -> _Exact:
                 return first * first
             case "relu":
                 return 0 * first if first < 0 else first
-            case "min":
-                return min(values)
-            case "max":
-                return max(values)
+            case "min" | "max":
+                return _extreme(function, values)
             case "pow":
                 return float(first) ** float(values[1]) if first >= 0 else math.pow(float(first), float(values[1]))
             case "i32" | "u8":

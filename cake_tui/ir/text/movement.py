@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from cake_tui.ir.expr import Number, ParseError, show, show_ref
 from cake_tui.ir.program import (
     Arrive,

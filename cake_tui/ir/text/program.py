@@ -186,7 +186,7 @@ class _Parser:
         word = line.now.text
         if word in ("for", "if", "role"):
             line.take()
-            return [{"for": self._for, "if": self._if, "role": self._role}[word](line, depth)]
+            return [self._opened(word, line, depth)]
         if word not in _READERS or line.ahead(1) in ("[", "=", "+="):
             found: list[Statement] = [compute.read_assign(line)]
         else:
@@ -196,6 +196,11 @@ class _Parser:
                 found.append(_READERS[line.take().text](line))
         line.end()
         return found
+
+    def _opened(self, word: str, line: Line, depth: int) -> Statement:
+        if word == "for":
+            return self._for(line, depth)
+        return self._if(line, depth) if word == "if" else self._role(line, depth)
 
     def _for(self, line: Line, depth: int) -> For:
         variable = line.new_name("a loop variable")

@@ -62,14 +62,14 @@ def contraction_of(problem: Problem, target: Target) -> Contraction:
     inner, columns = _axes(specs["b"], where)
     if inner != depth or _axes(outs[0], where) != (rows, columns):
         raise UserError(
-            f"{where}: a[{rows}, {depth}] times b[{inner}, {columns}] gives no {outs[0].name}[{', '.join(outs[0].shape)}]; "
-            "shapes must read [M, K], [K, N] and [M, N]"
+            f"{where}: a[{rows}, {depth}] times b[{inner}, {columns}] gives no {outs[0].name}"
+            f"[{', '.join(outs[0].shape)}]; shapes must read [M, K], [K, N] and [M, N]"
         )
     dtypes = {spec.dtype for spec in problem.buffers}
     if len(dtypes) > 1 or not dtypes <= set(_FLOATS[target]):
         raise refuse(
-            "dtypes", "dtype", " and ".join(sorted(dtypes)), f"one of {' '.join(_FLOATS[target])} for all buffers on {target}",
-            step="build",
+            "dtypes", "dtype", " and ".join(sorted(dtypes)),
+            f"one of {' '.join(_FLOATS[target])} for all buffers on {target}", step="build",
         )  # fmt: skip
     m, n, k = rows.lower(), columns.lower(), depth.lower()
     value = _value(problem, frozenset([m, n, *problem.size_names]), frozenset(specs) - {outs[0].name}, where)

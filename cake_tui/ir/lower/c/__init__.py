@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cake_tui.ir.expr import Number
 from cake_tui.ir.lower.c.source import source_of
 from cake_tui.ir.lower.c.template import lower_template
 from cake_tui.ir.lower.plan import check_shapes, plan_of
 from cake_tui.ir.opaque import Opaque
 from cake_tui.ir.program import Program
-from cake_tui.ir.expr import Number
 from cake_tui.model.lowered import Lowered
 from cake_tui.model.problem import Shape
 

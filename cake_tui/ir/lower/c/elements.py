@@ -9,7 +9,7 @@ import msgspec
 
 from cake_tui.ir.expr import Binary, Expr, Name, Number, Ref, names_in, refs_in
 from cake_tui.ir.lower.c.frame import Frame, chunk
-from cake_tui.ir.lower.c.tiles import TileAxis, Shaped, address, at_end, guard_parts, rest_behind, shaped
+from cake_tui.ir.lower.c.tiles import Shaped, TileAxis, address, at_end, guard_parts, rest_behind, shaped
 from cake_tui.ir.lower.c.values import Values, register_place
 from cake_tui.ir.program import Assign, Contract, Copy, Guard
 from cake_tui.ir.refusal import refuse
@@ -29,8 +29,12 @@ def sort_guard(frame: Frame, guard: Guard | None, axes: tuple[TileAxis, ...]) ->
     for axis in axes:
         if axis.name:
             inner.declare(axis.name, axis.start, Binary("+", axis.start, axis.length))
-    whole, elements = [], []
+    whole: list[Expr] = []
+    elements: list[Expr] = []
     for condition in guard_parts(guard):
+        end = at_end(condition, axes)
+        if end is not None and frame.proofs.holds(frame.tidy(end)):
+            continue
         simple = inner.tidy(condition)
         holds = inner.proofs.holds(simple)
         if holds is False:
@@ -58,7 +62,7 @@ def versioned(frame: Frame, conditions: tuple[Expr, ...], emit: Callable[[Frame]
     if not new:
         emit(frame)
         return
-    test = " && ".join(frame.int(condition, 3) for condition in new)
+    test = " && ".join(frame.c(condition, 3) for condition in new)
     with frame.writer.block(f"if ({test})"):
         emit(frame.knowing(new))
     frame.writer.otherwise()
@@ -144,7 +148,7 @@ def _lower_map(
     if not asked.whole:
         choose(frame)
         return
-    with frame.writer.block(f"if ({' && '.join(frame.int(condition, 3) for condition in asked.whole)})"):
+    with frame.writer.block(f"if ({' && '.join(frame.c(condition, 3) for condition in asked.whole)})"):
         choose(frame.knowing(asked.whole))
     if otherwise is not None:
         frame.writer.otherwise()
@@ -174,9 +178,7 @@ def _emit_map(
             if vector_axis and vector_axis in names_in(condition):
                 rest = rest_behind(condition, vector_axis)
                 if rest is None or values.count is not None:
-                    raise refuse(
-                        "lowering", "where", inner.int(condition), f"{vector_axis} < bound, once", step="lower"
-                    )
+                    raise refuse("lowering", "where", inner.c(condition), f"{vector_axis} < bound, once", step="lower")
                 values.count = rest
             else:
                 tests.append(condition)
@@ -185,14 +187,14 @@ def _emit_map(
 
 def _emit_element(inner: Frame, statement: Assign, target: Shaped, values: Values, tests: list[Expr]) -> None:
     otherwise = None if statement.where is None else statement.where.otherwise
-    test = " && ".join(inner.int(condition, 3) for condition in tests)
+    test = " && ".join(inner.c(condition, 3) for condition in tests)
     text = values.value(statement.value)
     if otherwise is not None and (tests or values.count is not None):
         other = values.scalar(otherwise)
         # A partial load of one buffer already has zeros behind its last element.
         if values.count is not None and not (isinstance(statement.value, Ref) and otherwise == Number(0)):
             first = inner.needs.call("first", values.dtype, values.lanes)
-            text = f"{first}({text}, {inner.int(values.count)}, {other})"
+            text = f"{first}({text}, {inner.c(values.count)}, {other})"
         text = f"{test} ? {text} : {values.splat(other, False)}" if test else text
         test = ""
     partial = None if otherwise is not None else values.count
@@ -206,14 +208,14 @@ def _emit_element(inner: Frame, statement: Assign, target: Shaped, values: Value
 def _store(inner: Frame, statement: Assign, target: Shaped, values: Values, text: str, partial: Expr | None) -> str:
     if target.buffer.space == "register":
         return f"{register_place(inner, target, values.offsets, values.lanes)} {statement.op} {text};"
-    place = f"{target.ref.buffer}[{inner.int(address(target, values.offsets, values.coordinates))}]"
+    place = f"{target.ref.buffer}[{inner.c(address(target, values.offsets, values.coordinates))}]"
     if values.lanes == 1:
         return f"{place} {statement.op} {text};"
     if statement.op == "+=":
         text = f"{values.load(f'&{place}')} + {text}"
     if partial is not None:
         stem = inner.needs.call("store_part", values.dtype, values.lanes)
-        return f"{stem}(&{place}, {text}, {inner.int(partial)});"
+        return f"{stem}(&{place}, {text}, {inner.c(partial)});"
     return f"{inner.needs.call('store', values.dtype, values.lanes)}(&{place}, {text});"
 
 
@@ -242,7 +244,7 @@ def loops(
             inner.replaced.pop(variable, None)
             if axis.name:
                 declared.append((axis.name, len(frame.writer.lines)))
-                frame.writer.line(f"const long {axis.name} = {inner.int(Binary('+', axis.start, offset))};")
+                frame.writer.line(f"const long {axis.name} = {inner.c(Binary('+', axis.start, offset))};")
                 inner.declare(axis.name, axis.start, Binary("+", axis.start, axis.length))
             offsets.append(offset)
         yield inner, tuple(offsets), frozenset(axis.name for axis in axes if axis.name)
@@ -259,8 +261,8 @@ def turn_count(frame: Frame, turns: Expr, length: Expr, step: int) -> str:
                 case Binary("*", one, Name(lanes)) if (
                     Name(const.name) == length and frame.proofs.number(Name(lanes)) == step
                 ):
-                    return frame.int(one)
-    return frame.int(turns)
+                    return frame.c(one)
+    return frame.c(turns)
 
 
 def lower_outer(frame: Frame, statement: Contract) -> None:
@@ -275,7 +277,7 @@ def lower_outer(frame: Frame, statement: Contract) -> None:
     if asked is None:
         return
     if asked.whole:
-        with frame.writer.block(f"if ({' && '.join(frame.int(condition, 3) for condition in asked.whole)})"):
+        with frame.writer.block(f"if ({' && '.join(frame.c(condition, 3) for condition in asked.whole)})"):
             _emit_outer(frame.knowing(asked.whole), statement, (target, left, right), asked.elements)
     else:
         _emit_outer(frame, statement, (target, left, right), asked.elements)
@@ -326,7 +328,7 @@ def _fill_row(
             for condition in tests:
                 values.count = rest_behind(condition, axis)
                 if values.count is None or len(tests) > 1:
-                    raise refuse("lowering", "where", inner.int(condition), f"{axis} < bound, once", step="lower")
+                    raise refuse("lowering", "where", inner.c(condition), f"{axis} < bound, once", step="lower")
             tests = []
         text = _guarded(inner, values, statement.right, tests)
         (variable,) = frame.fresh("j")
@@ -343,4 +345,4 @@ def _guarded(inner: Frame, values: Values, ref: Ref, tests: list[Expr]) -> str:
     if not tests:
         return text
     zero = values.splat("0", False)
-    return f"{' && '.join(inner.int(condition, 3) for condition in tests)} ? {text} : {zero}"
+    return f"{' && '.join(inner.c(condition, 3) for condition in tests)} ? {text} : {zero}"

@@ -68,7 +68,7 @@ class Frame:
         """Simplify an expression by what is proven here."""
         return tidy(expr, self.proofs, self.replaced)
 
-    def int(self, expr: Expr, least: int = 0) -> str:
+    def c(self, expr: Expr, least: int = 0) -> str:
         """Print a whole-number expression or condition as C, simplified."""
         simple = self.tidy(expr)
         for node in walk(simple):

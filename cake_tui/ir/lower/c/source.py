@@ -17,8 +17,44 @@ from cake_tui.ir.walk import walk
 
 _ELEMENTS = {"f32": "float", "f64": "double", "i32": "int", "u8": "unsigned char"}
 _KEYWORDS = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
-    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while main task".split()
+    [
+        "auto",
+        "break",
+        "case",
+        "char",
+        "const",
+        "continue",
+        "default",
+        "do",
+        "double",
+        "else",
+        "enum",
+        "extern",
+        "float",
+        "for",
+        "goto",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "register",
+        "restrict",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "struct",
+        "switch",
+        "typedef",
+        "union",
+        "unsigned",
+        "void",
+        "volatile",
+        "while",
+        "main",
+        "task",
+    ]
 )
 _MATH = r"\bINFINITY\b|\b(?:exp|log|tanh|erf|erfc|sin|cos|floor|ceil|sqrt|fabs|pow)f?\("
 

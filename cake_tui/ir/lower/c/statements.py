@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cake_tui.ir.expr import Binary, Expr, Number, names_in
+from cake_tui.ir.expr import Binary, Expr, Number, Ref, names_in
 from cake_tui.ir.lower.c import prelude
 from cake_tui.ir.lower.c.elements import lower_assign, lower_copy, lower_outer, turn_count, versioned
 from cake_tui.ir.lower.c.frame import Frame
 from cake_tui.ir.lower.c.tiles import at_end, guard_parts, shaped
 from cake_tui.ir.lower.c.values import Values
-from cake_tui.ir.program import Assign, Buffer, Contract, Copy, Declare, For, Guard, If, Lanes, Ref, Statement
+from cake_tui.ir.program import Assign, Buffer, Contract, Copy, Declare, For, Guard, If, Lanes, Statement
 from cake_tui.ir.refusal import refuse
 from cake_tui.ir.walk import children, walk_body
 
@@ -111,8 +111,8 @@ def _for(frame: Frame, loop: For) -> None:
     if unroll > 1:
         frame.writer.pragma(f"GCC unroll {unroll}")
     name = loop.variable
-    step = f"{name}++" if frame.tidy(loop.step) == Number(1) else f"{name} += {frame.int(loop.step)}"
-    head = f"for (long {name} = {frame.int(loop.start)}; {name} < {frame.int(loop.stop, 4)}; {step})"
+    step = f"{name}++" if frame.tidy(loop.step) == Number(1) else f"{name} += {frame.c(loop.step)}"
+    head = f"for (long {name} = {frame.c(loop.start)}; {name} < {frame.c(loop.stop, 4)}; {step})"
     with frame.writer.block(head):
         lower_body(inner, loop.body)
 
@@ -123,7 +123,7 @@ def _if(frame: Frame, branch: If) -> None:
     if holds is not None:
         lower_body(frame, branch.then if holds else branch.orelse)
         return
-    with frame.writer.block(f"if ({frame.int(condition)})"):
+    with frame.writer.block(f"if ({frame.c(condition)})"):
         lower_body(frame.knowing([condition]), branch.then)
     if branch.orelse:
         frame.writer.otherwise()
@@ -148,7 +148,7 @@ def _declare_shared(frame: Frame, buffer: Buffer) -> None:
         row = Binary("+", extent, buffer.pad) if axis == len(buffer.shape) - 1 and axis else extent
         elements = Binary("*", elements, row)
     align = f"_Alignas({buffer.align}) " if buffer.align else ""
-    frame.writer.line(f"{align}{prelude.type_of(buffer.dtype, 1)} {buffer.name}[{frame.int(elements)}];")
+    frame.writer.line(f"{align}{prelude.type_of(buffer.dtype, 1)} {buffer.name}[{frame.c(elements)}];")
 
 
 def _declare_register(frame: Frame, buffer: Buffer) -> None:
@@ -160,7 +160,7 @@ def _declare_register(frame: Frame, buffer: Buffer) -> None:
         step = lanes if last else 1
         if frame.number(extent, buffer.name) % step:
             raise refuse(
-                "lowering", buffer.name, f"{frame.int(extent)} elements", f"whole vectors of {step}", step="lower"
+                "lowering", buffer.name, f"{frame.c(extent)} elements", f"whole vectors of {step}", step="lower"
             )
         turns = Binary("/", extent, buffer.spread.count) if step > 1 and isinstance(buffer.spread, Lanes) else extent
         text += f"[{turn_count(frame, turns, extent, step)}]"

@@ -122,7 +122,7 @@ class Values:
                 "lowering", show_ref(ref), f"{len(tile.axes)} axes", f"{len(self.offsets)} at most", step="lower"
             )
         offsets = self.offsets[len(self.offsets) - len(tile.axes) :]
-        place = self.frame.int(address(tile, offsets, self.coordinates))
+        place = self.frame.c(address(tile, offsets, self.coordinates))
         if self.lanes == 1 or not self._moves(tile):
             return f"{ref.buffer}[{place}]", _ATOM, False
         if not self._dense(tile):
@@ -136,7 +136,7 @@ class Values:
         if self.count is None:
             return f"{self.frame.needs.call('load', self.dtype, self.lanes)}({pointer})"
         part = self.frame.needs.call("load_part", self.dtype, self.lanes)
-        return f"{part}({pointer}, {self.frame.int(self.count)})"
+        return f"{part}({pointer}, {self.frame.c(self.count)})"
 
     def _moves(self, tile: Shaped) -> bool:
         """Whether the address changes from lane to lane."""
@@ -168,7 +168,7 @@ def register_place(frame: Frame, tile: Shaped, offsets: tuple[Expr, ...], lanes:
         place = address_of_axis(tile, axis, steps)
         if axis == len(buffer.shape) - 1 and tile.lanes is not None and lanes > 1:
             place = vector_number(frame, place, tile)
-        text += f"[{frame.int(place)}]"
+        text += f"[{frame.c(place)}]"
     return text
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 _LIBRARY = {
-    "exp": "exp", "log": "log", "tanh": "tanh", "erf": "erf", "sin": "sin", "cos": "cos", "floor": "floor", "ceil": "ceil",
-    "sqrt": "sqrt", "abs": "fabs",
+    "exp": "exp", "log": "log", "tanh": "tanh", "erf": "erf", "sin": "sin", "cos": "cos", "floor": "floor",
+    "ceil": "ceil", "sqrt": "sqrt", "abs": "fabs",
 }  # fmt: skip
 
 
