@@ -228,9 +228,7 @@ def _ended(h: History, e: ev.CandidateEnded) -> None:
         row.predicted_us, row.source_sha256 = e.predicted_us, e.source_sha256
     outcome, kind = e.outcome, kind_of(e.outcome)
     row.outcome, row.reason, row.elapsed_s = kind, outcome.reason, h.elapsed_s
-    row.labels = tuple(finding.label for finding in e.findings[:3])
-    row.full_sha256 = row.smoke_sha256 = row.facts = None
-    row.lost = {}
+    row.labels = tuple([finding.label for finding in e.findings[:3]])
     h._count(kind)
     if kind in EFFECTIVE:
         h._count("effective")
@@ -250,6 +248,7 @@ def _ended(h: History, e: ev.CandidateEnded) -> None:
         h.findings = e.findings
     if e.profile is not None:
         _keep_profile(h, row.number, e.profile)
+    row.settle()
     if row.verdict == "accepted" or (row.number == 0 and kind == "Measured"):
         _crown(h, row)
     if row.number > 0:

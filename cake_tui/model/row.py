@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
 import msgspec
 
 from cake_tui.model.facts import StaticFacts
 from cake_tui.model.move import Level, Move, Proposal
-from cake_tui.model.schedule import Schedule
+from cake_tui.model.schedule import KnobValue, Schedule
 
 WEIGHT_MIN, WEIGHT_MAX = 0.1, 8.0
 WIN_FACTOR, WIN_BONUS, MISS_FACTOR = 1.5, 0.5, 0.93
+
+
+# Decoding makes a new copy of every text for every line; rows hold one copy of what many of them say alike.
+_SHARED: dict[Any, Any] = {}
+_MOST_SHARED = 50_000
+_NOTHING_LOST: dict[str, int] = {}
+_Named = tuple[tuple[str, KnobValue], ...]
+_T = TypeVar("_T", str, tuple[str, ...])
+
+
+def _shared(value: _T) -> _T:
+    found: _T = _SHARED.setdefault(value, value)
+    return found
+
+
+def _shared_named(named: _Named) -> _Named:
+    # By type as well: 1 and True are equal, and a knob must keep which one it is.
+    put = _SHARED.setdefault
+    return tuple([put((name, value, value.__class__), (_shared(name), value)) for name, value in named])
 
 
 class Row(msgspec.Struct, omit_defaults=True, gc=False):
@@ -41,6 +62,23 @@ class Row(msgspec.Struct, omit_defaults=True, gc=False):
     smoke_sha256: str | None = None
     facts: StaticFacts | None = None
     lost: dict[str, int] = {}
+
+    def settle(self) -> None:
+        """Drop what only a candidate in flight needs, and share what many rows hold alike."""
+        if len(_SHARED) > _MOST_SHARED:
+            _SHARED.clear()
+        self.full_sha256 = self.smoke_sha256 = self.facts = None
+        self.lost = _NOTHING_LOST
+        self.step, self.reason, self.labels = _shared(self.step), _shared(self.reason), _shared(self.labels)
+        if self.verdict is not None:
+            self.verdict = _shared(self.verdict)
+        if self.schedule is not None:
+            self.schedule = Schedule(_shared(self.schedule.structure), _shared_named(self.schedule.knobs))
+        old = self.proposal
+        moves = tuple([Move(_shared(move.action), _shared_named(move.arguments)) for move in old.moves])
+        self.proposal = Proposal(
+            old.base, moves, _shared(old.reason), _shared(old.chosen_by), _shared(old.who), old.request  # type: ignore[arg-type]
+        )  # fmt: skip
 
     @property
     def in_flight(self) -> bool:
