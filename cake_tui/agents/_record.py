@@ -1,0 +1,99 @@
+"""What agents read from a history: rows by structure and schedules that were tried, kept up to date row by row.
+
+It holds nothing of its own: reading a whole history at once gives the same as following it, so that resume
+and replay need no saved state. Following it costs only the new rows.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+
+from cake_tui.model.history import History
+from cake_tui.model.outcome import FAILED
+from cake_tui.model.row import Row
+from cake_tui.model.schedule import Schedule
+
+AGAIN = ("Interrupted",)  # endings that leave a schedule untried
+
+
+@dataclass
+class Tried:
+    """The rows of one structure, oldest first: those with a time, and those that failed or were rejected."""
+
+    structure: str
+    measured: list[Row] = field(default_factory=list)
+    failed: list[Row] = field(default_factory=list)
+    curve: list[float] = field(default_factory=list)  # the best standing after each measured row
+
+    @property
+    def best(self) -> Row | None:
+        """The row of the highest standing, the earliest of equals."""
+        return max(self.measured, key=standing_of, default=None)
+
+    @property
+    def first_round(self) -> int:
+        """The round in which the structure was first tried."""
+        return min(rows[0].round for rows in (self.measured, self.failed) if rows)
+
+    @property
+    def rising(self) -> float:
+        """What the later half of its tries brought (ln units): a learning curve's gain per doubling."""
+        half = len(self.curve) // 2
+        return self.curve[-1] - self.curve[half - 1] if half else 0.0
+
+    def top(self, count: int) -> list[Row]:
+        """The best rows, best first."""
+        return heapq.nlargest(count, self.measured, key=standing_of)
+
+
+class Record:
+    """A reading of a history; call `follow` at the beginning of each round."""
+
+    def __init__(self) -> None:
+        self.structures: dict[str, Tried] = {}
+        self.last_macro_round = 0
+        self._seen: set[Schedule] = set()
+        self._rows: list[Row] | None = None
+        self._last: Row | None = None
+        self._count = 0
+
+    def follow(self, history: History) -> None:
+        """Read the rows that are new; start afresh where this is another history than last time."""
+        rows = history.rows
+        same = rows is self._rows and len(rows) >= self._count
+        if not same or (self._count and rows[self._count - 1] is not self._last):
+            self.structures, self._seen, self._count, self.last_macro_round = {}, set(), 0, 0
+        self._rows = rows
+        while self._count < len(rows) and not rows[self._count].in_flight:
+            self._read(rows[self._count])
+            self._count += 1
+        self._last = rows[self._count - 1] if self._count else None
+
+    def tried(self, schedule: Schedule) -> bool:
+        """Tell whether a schedule has an ending, or is on its way to one."""
+        if schedule in self._seen:
+            return True
+        rows = self._rows or []
+        return any(row.schedule == schedule for row in rows[self._count :])
+
+    def _read(self, row: Row) -> None:
+        if row.level == "macro":
+            self.last_macro_round = row.round
+        if row.schedule is None:
+            return
+        tried = self.structures.get(row.schedule.structure)
+        if tried is None:
+            tried = self.structures[row.schedule.structure] = Tried(row.schedule.structure)
+        if row.standing is not None:
+            tried.measured.append(row)
+            tried.curve.append(max(row.standing, tried.curve[-1] if tried.curve else row.standing))
+        elif row.outcome in FAILED or row.outcome == "Rejected":
+            tried.failed.append(row)
+        if row.outcome not in AGAIN and row.verdict != "noisy":
+            self._seen.add(row.schedule)
+
+
+def standing_of(row: Row) -> float:
+    """The row's standing; rows without one come last."""
+    return row.standing if row.standing is not None else float("-inf")

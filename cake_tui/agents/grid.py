@@ -1,0 +1,109 @@
+"""Grid search: every setting of every structure, in the menu's order, as far as the budget goes.
+
+Structures come in the order in which macro moves reach them. Each is entered once; then all combinations of the
+micro actions' values are laid over its first measured row, the first action's values changing slowest, each
+action also left out once. Nothing is learnt.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from cake_tui.agents import Agent, AgentFactory
+from cake_tui.agents._record import Record
+from cake_tui.agents._space import Space, Step
+from cake_tui.errors import UserError
+from cake_tui.menu import Menu
+from cake_tui.model.history import History
+from cake_tui.model.move import Move, Proposal
+from cake_tui.model.row import Row
+from cake_tui.model.schedule import Schedule
+
+NAME = "grid"
+LOOKED_AT = 2000  # combinations looked at a round: most of them are on record after a resume
+
+
+class GridAgent:
+    """See the module's text. It remembers how far it got; beginning anew it skips what is on record."""
+
+    def __init__(self) -> None:
+        self._record = Record()
+        self._space = Space()
+        self._places: dict[tuple[int, Schedule], Iterator[tuple[Move, ...]]] = {}
+        self._history: History | None = None
+        self._menu: Menu | None = None
+
+    def propose(self, history: History, menu: Menu, n: int, rng: random.Random) -> Sequence[Proposal]:
+        """Return the next `n` settings; `rng` is not drawn from."""
+        if history is not self._history or menu is not self._menu:
+            self._places, self._history, self._menu = {}, history, menu
+        self._record.follow(history)
+        self._space.bind(menu)
+        proposals: list[Proposal] = []
+        taken: set[Schedule] = set()
+        firsts = {name: tried.measured[0] for name, tried in self._record.structures.items() if tried.measured}
+        for base in list(firsts.values()):
+            if len(proposals) < n:
+                self._enter(base, firsts, taken, proposals, n)
+        looks = LOOKED_AT
+        for base in firsts.values():
+            looks = self._combine(base, taken, proposals, n, looks)
+        return proposals
+
+    def _enter(
+        self, base: Row, firsts: dict[str, Row], taken: set[Schedule], proposals: list[Proposal], n: int
+    ) -> None:
+        """Enter each structure that has no time yet, by the first untried macro move that leads there."""
+        if base.schedule is None:
+            return
+        entered = {schedule.structure for schedule in taken}
+        for step in self._space.steps(base.schedule, "macro"):
+            structure = step.schedule.structure
+            fresh = structure not in firsts and structure not in entered and not self._record.tried(step.schedule)
+            if fresh and len(proposals) < n:
+                entered.add(structure)
+                self._add(base, step, f"enters {structure}", taken, proposals)
+
+    def _combine(self, base: Row, taken: set[Schedule], proposals: list[Proposal], n: int, looks: int) -> int:
+        """Go on with one structure's combinations; return how many more may be looked at this round."""
+        if base.schedule is None:
+            return looks
+        key = (base.number, base.schedule)
+        place = self._places.get(key)
+        if place is None:
+            place = self._places[key] = self._combinations(base.schedule)
+        while len(proposals) < n and looks > 0:
+            moves = next(place, None)
+            if moves is None:
+                break
+            looks -= 1
+            step = self._space.joined(base.schedule, moves, "micro")
+            if step is not None and step.schedule not in taken and not self._record.tried(step.schedule):
+                self._add(base, step, f"next setting of {step.schedule.structure}", taken, proposals)
+        return looks
+
+    def _combinations(self, schedule: Schedule) -> Iterator[tuple[Move, ...]]:
+        by_action: dict[str, list[tuple[Move, ...]]] = {}
+        for step in self._space.steps(schedule, "micro"):
+            by_action.setdefault(step.moves[0].action, [()]).append(step.moves)
+        for parts in itertools.product(*by_action.values()):
+            moves = tuple(move for part in parts for move in part)
+            if moves:
+                yield moves
+
+    def _add(self, base: Row, step: Step, reason: str, taken: set[Schedule], proposals: list[Proposal]) -> None:
+        taken.add(step.schedule)
+        proposals.append(Proposal(base.number, step.moves, reason, "grid", NAME))
+
+
+def make(options: dict[str, Any]) -> Agent:
+    """Make a grid agent; it has no options."""
+    if options.get("argument"):
+        raise UserError(f'--agent grid: found "{options["argument"]}", allowed: nothing behind the name')
+    return GridAgent()
+
+
+PLUGIN: AgentFactory = make
