@@ -18,6 +18,9 @@ from cake_tui.steps.measure import Ask, Calibration, Take, answer, ask_noise, ho
 DOUBLED = 2.0
 PAUSE_SLICE_S = 0.05
 
+Rest = Callable[[float, Callable[[], None] | None], None]
+"""Waits so many seconds, calling the second argument meanwhile."""
+
 
 class Reader(Protocol):
     """Reads load and steal of the machine; the monitors do."""
@@ -60,6 +63,15 @@ def compare_with_itself(settings: Gating, take: Take, comparisons: int) -> Itera
         )  # fmt: skip
 
 
+def rest(seconds: float, wait: Callable[[], None] | None) -> None:
+    """Sleep in slices, so that requests are looked at meanwhile; what `wait` raises ends it."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0.0:
+        time.sleep(min(left, PAUSE_SLICE_S))
+        if wait is not None:
+            wait()
+
+
 class Guard:
     """Takes series again that were measured under stale clocks, and keeps what it did until it is journaled.
 
@@ -67,10 +79,11 @@ class Guard:
     temperature to the clocks of each series where the evaluator did not read them.
     """
 
-    def __init__(self, refusals: int = 5, monitor: Reader | None = None) -> None:
+    def __init__(self, refusals: int = 5, monitor: Reader | None = None, rest: Rest = rest) -> None:
         self.refusals = refusals
         self.calibration_due = False  # the pair noise of before does not hold; set to False when it was taken
         self._monitor = monitor
+        self._rest = rest
         self._state = stale.State()
         self._fired: list[Stale] = []
         self._notices: list[str] = []
@@ -111,7 +124,7 @@ class Guard:
         if judgement.rebaseline:
             self._rebaselined = series
         self.calibration_due |= judgement.recalibrate
-        _pause(judgement.pause_s, wait)
+        self._rest(judgement.pause_s, wait)
         return judgement.keep
 
     def calibrated(self, before: float | None, now: float) -> None:
@@ -162,12 +175,3 @@ def _filled(clock: Clock | None, reading: Clock) -> Clock:
         return reading
     own = {name: value for name, value in msgspec.structs.asdict(clock).items() if value not in (None, ())}
     return msgspec.structs.replace(reading, **own)
-
-
-def _pause(seconds: float, wait: Callable[[], None] | None) -> None:
-    """Rest in slices, so that requests are looked at meanwhile."""
-    end = time.monotonic() + seconds
-    while (left := end - time.monotonic()) > 0.0:
-        time.sleep(min(left, PAUSE_SLICE_S))
-        if wait is not None:
-            wait()
