@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from cake_tui.model.history import History
+from cake_tui.model.row import Row
 from cake_tui.store.files import write_whole
 from cake_tui.store.reading import JournalReader
 from cake_tui.store.summary import Summary, summarise
@@ -16,20 +17,8 @@ NAME = "snapshot.json"
 VERSION = 1
 
 
-class Snapshot(msgspec.Struct, frozen=True):
-    """`history` holds the first `offset` bytes (`lines` lines) of the journal whose first line has checksum `head`."""
-
-    v: int
-    seq: int
-    offset: int
-    lines: int
-    head: int
-    summary: Summary
-    history: History
-
-
 class Head(msgspec.Struct, frozen=True):
-    """A snapshot without the fold: what ``status`` reads."""
+    """The first `offset` bytes (`lines` lines) of the journal whose first line has checksum `head`, in short."""
 
     v: int
     seq: int
@@ -37,6 +26,13 @@ class Head(msgspec.Struct, frozen=True):
     lines: int
     head: int
     summary: Summary
+
+
+class Snapshot(Head, frozen=True):
+    """All of it. `history` has no rows: each of `rows` is decoded by itself, for that takes half the memory."""
+
+    history: History
+    rows: list[msgspec.Raw]
 
 
 class Fold(msgspec.Struct):
@@ -48,6 +44,7 @@ class Fold(msgspec.Struct):
 
 
 _DECODER = msgspec.json.Decoder(Snapshot)
+_ROW_DECODER = msgspec.json.Decoder(Row)
 _HEAD_DECODER = msgspec.json.Decoder(Head)
 _ENCODER = msgspec.json.Encoder()
 _UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
@@ -55,10 +52,18 @@ _UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 
 def write(folder: Path, history: History, offset: int, lines: int) -> int:
     """Replace the snapshot by one of `history`; returns its size in bytes. Raises OSError, the old one stays."""
-    snapshot = Snapshot(
-        VERSION, history.seq, offset, lines, _head_of(folder / "journal.jsonl"), summarise(history), history
+    content = _ENCODER.encode(
+        {
+            "v": VERSION,
+            "seq": history.seq,
+            "offset": offset,
+            "lines": lines,
+            "head": _head_of(folder / "journal.jsonl"),
+            "summary": summarise(history),
+            "history": msgspec.structs.replace(history, rows=[]),
+            "rows": history.rows,
+        }
     )
-    content = _ENCODER.encode(snapshot)
     write_whole(folder / NAME, content)
     return len(content)
 
@@ -82,8 +87,8 @@ def fold(folder: Path) -> Fold:
     notices: tuple[str, ...] = ()
     snapshot, why = _read(folder)
     if snapshot is not None:
-        history = snapshot.history
-        reader = JournalReader(journal, snapshot.offset, snapshot.lines)
+        history = snapshot[1]
+        reader = JournalReader(journal, snapshot[0].offset, snapshot[0].lines)
     else:
         history, reader = History(), JournalReader(journal)
         if why:
@@ -99,7 +104,7 @@ def fold_new(history: History, reader: JournalReader) -> None:
             history.apply(event)
 
 
-def _read(folder: Path) -> tuple[Snapshot | None, str]:
+def _read(folder: Path) -> tuple[tuple[Head, History] | None, str]:
     try:
         content = (folder / NAME).read_bytes()
     except FileNotFoundError:
@@ -110,14 +115,22 @@ def _read(folder: Path) -> tuple[Snapshot | None, str]:
         return None, "is empty"
     try:
         snapshot = _DECODER.decode(content)
+        snapshot.history.rows = [_row(raw) for raw in snapshot.rows]
     except _UNREADABLE:
         return None, "is damaged"
     if not _fits(folder, snapshot):
         return None, "does not belong to the journal as it is"
-    return snapshot, ""
+    return (snapshot, snapshot.history), ""
 
 
-def _fits(folder: Path, snapshot: Snapshot | Head) -> bool:
+def _row(raw: msgspec.Raw) -> Row:
+    row = _ROW_DECODER.decode(raw)
+    if not row.in_flight:
+        row.settle()
+    return row
+
+
+def _fits(folder: Path, snapshot: Head) -> bool:
     """Tell whether the journal still begins as it did and ends a line where the snapshot stopped reading."""
     journal = folder / "journal.jsonl"
     try:
