@@ -138,7 +138,7 @@ def _extreme(function: str, values: list[_Exact]) -> _Exact:
 
 
 def _call(function: str, values: list[_Exact], expr: Expr) -> _Exact:
-    first = values[0]
+    first: _Exact = values[0]
     try:
         match function:
             case "ceil":
@@ -146,7 +146,7 @@ def _call(function: str, values: list[_Exact], expr: Expr) -> _Exact:
             case "floor":
                 return math.floor(first)
             case "abs":
-                return abs(first)
+                return -first if first < 0 else first
             case "square":
                 return first * first
             case "relu":

@@ -47,6 +47,11 @@ def arguments_of(program: Program, at: int) -> tuple[Argument, ...]:
     return (*made, *sizes)
 
 
+def entry_name(launch: str) -> str:
+    """Return the function's name of a launch: its own, but C keeps ``main`` for itself."""
+    return "main_" if launch == "main" else launch
+
+
 def plan_of(program: Program, shape: Shape) -> LaunchPlan:
     """Return the plan of a program for one shape; raises Ended(Rejected) where an extent is no whole number."""
     try:
@@ -54,7 +59,7 @@ def plan_of(program: Program, shape: Shape) -> LaunchPlan:
         launches = []
         for at, launch in enumerate(program.launches):
             grid = _three([evaluate_int(axis.extent, names) for axis in reversed(launch.axes)])
-            launches.append(Launch(launch.name, grid, arguments_of(program, at)))
+            launches.append(Launch(entry_name(launch.name), grid, arguments_of(program, at)))
         workspaces = tuple(
             Workspace(buffer.name, buffer_bytes(buffer, names), max(buffer.align, 64))
             for buffer in program.buffers

@@ -15,49 +15,9 @@ DEEPEST_BLOCK = 40
 
 # Words that begin a statement, and those of expressions; no buffer, size or variable may be called so.
 WORDS = frozenset(
-    [
-        "program",
-        "structure",
-        "size",
-        "const",
-        "param",
-        "workspace",
-        "shared",
-        "register",
-        "launch",
-        "warp_role",
-        "role",
-        "for",
-        "if",
-        "else",
-        "copy",
-        "async_copy",
-        "tma_copy",
-        "commit",
-        "wait",
-        "arrive",
-        "expect",
-        "barrier",
-        "fence",
-        "reduce",
-        "argmin",
-        "argmax",
-        "topk",
-        "split",
-        "atomic",
-        "convert",
-        "where",
-        "in",
-        "and",
-        "or",
-        "not",
-        "inf",
-        "outer",
-        "mma",
-        "wgmma",
-        "global",
-        "group",
-    ]
+    """program structure size const param workspace shared register launch warp_role role for if else copy async_copy
+    tma_copy commit wait arrive expect barrier fence reduce argmin argmax topk split atomic convert
+    where in and or not inf outer mma wgmma global group""".split()  # noqa: SIM905 - reads as the list it is
 )
 
 

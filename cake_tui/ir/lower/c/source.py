@@ -4,57 +4,22 @@ from __future__ import annotations
 
 import re
 
-from cake_tui.ir.expr import Number, names_in
+from cake_tui.ir.expr import Number, Span, names_in
 from cake_tui.ir.lower.c import prelude
 from cake_tui.ir.lower.c.frame import Frame
 from cake_tui.ir.lower.c.indices import c_int
 from cake_tui.ir.lower.c.statements import lower_body
 from cake_tui.ir.lower.c.writer import Needs, Writer
-from cake_tui.ir.lower.plan import arguments_of
+from cake_tui.ir.lower.plan import arguments_of, entry_name
 from cake_tui.ir.program import For, Launch, Program
 from cake_tui.ir.refusal import refuse
-from cake_tui.ir.walk import walk
+from cake_tui.ir.walk import reads, walk, writes
 
 _ELEMENTS = {"f32": "float", "f64": "double", "i32": "int", "u8": "unsigned char"}
 _KEYWORDS = frozenset(
-    [
-        "auto",
-        "break",
-        "case",
-        "char",
-        "const",
-        "continue",
-        "default",
-        "do",
-        "double",
-        "else",
-        "enum",
-        "extern",
-        "float",
-        "for",
-        "goto",
-        "if",
-        "inline",
-        "int",
-        "long",
-        "register",
-        "restrict",
-        "return",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "struct",
-        "switch",
-        "typedef",
-        "union",
-        "unsigned",
-        "void",
-        "volatile",
-        "while",
-        "main",
-        "task",
-    ]
+    """auto break case char const continue default do double else enum extern float for goto if inline int long register
+    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+    task ceil_div least most memcpy linux unix asm typeof INFINITY""".split()  # noqa: SIM905 - reads as the list it is
 )
 _MATH = r"\bINFINITY\b|\b(?:exp|log|tanh|erf|erfc|sin|cos|floor|ceil|sqrt|fabs|pow)f?\("
 
@@ -118,7 +83,7 @@ def _function(program: Program, at: int, launch: Launch, needs: Needs) -> str:
     lower_body(frame, launch.body)
     if not any("task[" in line for line in writer.lines):
         writer.lines.insert(0, "  (void)task;")
-    return f"void {launch.name}({_parameters(program, at)}) {{\n" + "\n".join(writer.lines) + "\n}\n"
+    return f"void {entry_name(launch.name)}({_parameters(program, at)}) {{\n" + "\n".join(writer.lines) + "\n}\n"
 
 
 def _parameters(program: Program, at: int) -> str:
@@ -143,6 +108,8 @@ def _names(program: Program) -> frozenset[str]:
     for _, statement in walk(program):
         if isinstance(statement, For):
             found.add(statement.variable)
+        for ref in (*reads(statement), *writes(statement)):
+            found |= {index.axis for index in ref.indices if isinstance(index, Span) and index.axis}
         buffer = getattr(statement, "buffer", None)
         if buffer is not None:
             found.add(buffer.name)

@@ -95,8 +95,10 @@ def _for(frame: Frame, loop: For) -> None:
             "lowering", loop.variable, "pipeline_stage", "a plain loop: c has no asynchronous copies", step="lower"
         )
     inner = frame.child()
-    single = frame.proofs.holds(frame.tidy(Binary("==", Binary("+", loop.start, loop.step), loop.stop)))
-    if single:
+    if frame.proofs.holds(frame.tidy(Binary(">=", loop.start, loop.stop))):
+        return
+    once = Binary(">=", Binary("+", loop.start, loop.step), loop.stop)
+    if frame.proofs.holds(frame.tidy(once)) and frame.proofs.holds(frame.tidy(Binary("<", loop.start, loop.stop))):
         inner.replace(loop.variable, loop.start)
         if any(isinstance(child, Declare) for _, child in children(loop)):
             with frame.writer.block(""):
@@ -104,9 +106,7 @@ def _for(frame: Frame, loop: For) -> None:
         else:
             lower_body(inner, loop.body)
         return
-    if frame.proofs.holds(frame.tidy(Binary(">=", loop.start, loop.stop))):
-        return
-    inner.declare(loop.variable, loop.start, loop.stop)
+    inner.declare(loop.variable, loop.start, _behind_last(frame, loop))
     unroll = 1 if loop.unroll is None else frame.number(loop.unroll, "unroll")
     if unroll > 1:
         frame.writer.pragma(f"GCC unroll {unroll}")
@@ -115,6 +115,14 @@ def _for(frame: Frame, loop: For) -> None:
     head = f"for (long {name} = {frame.c(loop.start)}; {name} < {frame.c(loop.stop, 4)}; {step})"
     with frame.writer.block(head):
         lower_body(inner, loop.body)
+
+
+def _behind_last(frame: Frame, loop: For) -> Expr:
+    """Return one more than the last value of a loop's variable where numbers tell it, else the loop's stop."""
+    start, stop, step = (frame.proofs.number(frame.tidy(expr)) for expr in (loop.start, loop.stop, loop.step))
+    if start is None or stop is None or not step:
+        return loop.stop
+    return Number(start + (stop - start - 1) // step * step + 1)
 
 
 def _if(frame: Frame, branch: If) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping
 
 import msgspec
 
-from cake_tui.ir.expr import All, Binary, Expr, Name, Number, Ref, Span, names_in
+from cake_tui.ir.expr import All, Binary, Expr, Name, Number, Ref, Span, names_in, substitute
 from cake_tui.ir.program import Buffer, Guard, Lanes
 from cake_tui.ir.refusal import refuse
 
@@ -98,20 +98,37 @@ def guard_parts(guard: Guard | None) -> tuple[Expr, ...]:
     return () if guard is None else conjuncts(guard.condition)
 
 
+def moves_by_one(expr: Expr, name: str) -> bool:
+    """Whether an expression grows by exactly one with `name`: ``n``, ``p*32 + n``, ``n - 1``."""
+    match expr:
+        case Name(found):
+            return found == name
+        case Binary("+", left, right):
+            one, other = (left, right) if name in names_in(left) else (right, left)
+            return moves_by_one(one, name) and name not in names_in(other)
+        case Binary("-", left, right):
+            return moves_by_one(left, name) and name not in names_in(right)
+        case _:
+            return False
+
+
 def at_end(condition: Expr, axes: tuple[TileAxis, ...]) -> Expr | None:
     """Return the condition for the last element of a tile, which then holds for all of it; None where it may not.
 
-    Only ``coordinate < bound`` and ``coordinate <= bound`` have such a form.
+    Only ``x < bound`` and ``x <= bound`` have such a form, x growing by one along one axis.
     """
+    named = {axis.name: axis for axis in axes if axis.name}
     match condition:
-        case Binary("<" | "<=" as op, Name(name), bound):
-            axis = next((axis for axis in axes if axis.name == name), None)
-            if axis is None or names_in(bound) & {other.name for other in axes if other.name}:
+        case Binary("<" | "<=" as op, left, right):
+            moving = names_in(condition) & set(named)
+            if len(moving) != 1 or moving & names_in(right):
                 return None
-            end = Binary("+", axis.start, axis.length)
-            if op == "<":
-                return Binary("<=", end, bound)
-            return Binary("<=", end, Binary("+", bound, Number(1)))
+            (name,) = moving
+            if not moves_by_one(left, name):
+                return None
+            axis = named[name]
+            behind = substitute(left, {name: Binary("+", axis.start, axis.length)})
+            return Binary("<=", behind, right if op == "<" else Binary("+", right, Number(1)))
         case _:
             return None
 
@@ -119,9 +136,7 @@ def at_end(condition: Expr, axes: tuple[TileAxis, ...]) -> Expr | None:
 def rest_behind(condition: Expr, name: str) -> Expr | None:
     """Return how many elements from coordinate `name` on satisfy a condition; None where it has no such form."""
     match condition:
-        case Binary("<", Name(found), bound) if found == name and name not in names_in(bound):
-            return Binary("-", bound, Name(name))
-        case Binary("<=", Name(found), bound) if found == name and name not in names_in(bound):
-            return Binary("-", Binary("+", bound, Number(1)), Name(name))
+        case Binary("<" | "<=" as op, left, right) if moves_by_one(left, name) and name not in names_in(right):
+            return Binary("-", right if op == "<" else Binary("+", right, Number(1)), left)
         case _:
             return None

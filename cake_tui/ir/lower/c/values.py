@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cake_tui.ir.expr import COMPARISONS, PRECEDENCE, Binary, Call, Expr, Name, Number, Ref, Unary, names_in, show_ref
+from cake_tui.ir.expr import (
+    COMPARISONS,
+    PRECEDENCE,
+    All,
+    Binary,
+    Call,
+    Expr,
+    Name,
+    Number,
+    Ref,
+    Span,
+    Unary,
+    names_in,
+    show_ref,
+)
 from cake_tui.ir.lower.c import prelude
 from cake_tui.ir.lower.c.frame import Frame
 from cake_tui.ir.lower.c.indices import c_int
-from cake_tui.ir.lower.c.tiles import Shaped, address, shaped
+from cake_tui.ir.lower.c.tiles import Shaped, address, moves_by_one, shaped
 from cake_tui.ir.program import Buffer
 from cake_tui.ir.refusal import refuse
 
@@ -150,7 +164,9 @@ class Values:
         if tile.axes:
             return tile.contiguous
         *others, last = tile.ref.indices
-        return last == Name(self.vector_axis) and not any(self.vector_axis in names_in(index) for index in others)
+        if isinstance(last, Span | All) or not moves_by_one(last, self.vector_axis):
+            return False
+        return not any(self.vector_axis in names_in(index) for index in others)
 
     def register(self, tile: Shaped) -> str:
         """Print an element, or a vector of elements, of a register buffer."""
