@@ -55,8 +55,10 @@ def _values(action: Action, words: Sequence[str]) -> list[KnobValue]:
         name, sign, value = word.partition("=")
         name = name.strip()
         if not sign:
-            if len(given) != place or place >= len(names):
+            if place >= len(names):
                 raise UserError(_takes(action, f"{len(words)} values were given"))
+            if any("=" in before for before in words[:place]):
+                raise UserError(_takes(action, "values without a name come first"))
             given[names[place]] = word
         elif name not in names:
             raise UserError(f"{_takes(action, f'it has no parameter {shown(name[:40])}')}{did_you_mean(name, names)}")
@@ -94,7 +96,7 @@ def typed_values(text: str) -> tuple[KnobValue, ...]:
 
 
 def _typed(word: str) -> KnobValue:
-    if re.fullmatch(r"[+-]?\d{1,18}", word):
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", word):
         return int(word)
     if word.lower() in ("true", "false"):
         return word.lower() == "true"
