@@ -80,8 +80,9 @@ def _fill(
     # Every partial sum of integer products stays below 2^24, so each order of summation is exact; the values
     # are exact in bf16 too.
     most = 120 if input_set == "one-hot" else max(1, min(8, math.isqrt(2**23 // max(length, 1))))
-    least = 0 if spec.dtype == "u8" else -most
-    return random.integers(least, most, size, dtype=np.int32, endpoint=True).astype(dtype)
+    numbers = random.integers(1, most, size, dtype=np.int32, endpoint=True)  # no zeros: each product counts
+    signs = 1 if spec.dtype == "u8" else random.integers(0, 1, size, dtype=np.int32, endpoint=True) * 2 - 1
+    return (numbers * signs).astype(dtype)
 
 
 def _default(spec: BufferSpec, size: tuple[int, ...], shape: Shape, random: np.random.Generator) -> Array:

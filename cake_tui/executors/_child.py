@@ -69,7 +69,7 @@ class Child:
                     ],
                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, cwd=scratch,
                     pass_fds=(jobs_read, replies_write), start_new_session=True,
-                    env=child_environment((), PYTHONPATH=path, PYTHONUTF8="1", **BLAS, **{_leash.NAME: mark}),
+                    env=child_environment((), PYTHONPATH=path, PYTHONUTF8="1", **BLAS, **{_leash.NAME: mark, _leash.EVALUATOR: self.own_mark}),
                 )  # fmt: skip
         finally:
             os.close(jobs_read)
@@ -110,6 +110,10 @@ class Child:
             raise EOFError
         return None
 
+    def has_ended(self) -> bool:
+        """Say whether the process is gone already."""
+        return self._process.poll() is not None
+
     def resident_bytes(self) -> int:
         """Return its resident memory, 0 where it cannot be read."""
         try:
@@ -127,6 +131,7 @@ class Child:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         status = self._process.wait()
+        _leash.sweep(_leash.EVALUATOR, self.own_mark)  # what left the group
         for fd in (self._jobs, self._replies):
             with contextlib.suppress(OSError):
                 os.close(fd)

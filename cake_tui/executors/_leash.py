@@ -9,13 +9,14 @@ import signal
 import sys
 import time
 
-NAME = "CAKE_TUI_CHILD"
+NAME = "CAKE_TUI_CHILD"  # of one executor
+EVALUATOR = "CAKE_TUI_EVALUATOR"  # of one evaluator
 LIMIT_S = 5.0
 
 
-def sweep(mark: str) -> int:
+def sweep(name: str, mark: str) -> int:
     """Kill every process whose environment holds the mark; return how many were met, until none is left."""
-    wanted = f"{NAME}={mark}".encode()
+    wanted = f"{name}={mark}".encode()
     met: set[int] = set()
     deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
@@ -52,4 +53,4 @@ if __name__ == "__main__":
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     while os.read(0, 4096):
         pass
-    sweep(sys.argv[1])
+    sweep(NAME, sys.argv[1])

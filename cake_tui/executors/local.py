@@ -32,10 +32,12 @@ from cake_tui.model.jobs import (
     EvaluatorReply,
     Lost,
     NotBuilt,
+    Refused,
     TimePairs,
     TimePeer,
     binary_path,
 )
+from cake_tui.model.outcome import WrongAnswer
 
 START_S = 60.0  # numpy, the runtime's compile; usually a fifth of a second
 MEMORY_SHARE = 0.6  # of the machine's, for one evaluator
@@ -143,7 +145,7 @@ class Local:
             if one.timed_out:
                 reason = f"the compiler took longer than {job.timeout_s:g} s and was ended"
             elif status < 0:
-                reason = f"the compiler was ended by {signal.Signals(-status).name}"
+                reason = f"the compiler was ended by {signal_name(-status)}"
             elif status > 0:
                 reason = _first_error(log.text) or f"the compiler ended with {status}"
             elif not binary.is_file() or not binary.stat().st_size:
@@ -202,6 +204,8 @@ class Local:
         and RuntimeError with a traceback for a bug in it.
         """
         timed = isinstance(job, TimePairs | TimePeer)
+        if self._evaluator.has_ended():  # what the last kernel left behind got it, after its reply
+            self._replace()
         self._await(self._evaluator, wait)
         if self._spare is None:
             self._spare = self._start()
@@ -211,7 +215,8 @@ class Local:
         done = False
         try:
             reply = self._run(job, timeout_s, wait)
-            done = True
+            # A process that a kernel changed, or whose memory it wrote to, measures nothing any more.
+            done = not (isinstance(reply, Refused) and _taints(reply))
             return reply
         except (RuntimeError, UserError):
             done = True  # the evaluator answered
@@ -248,7 +253,7 @@ class Local:
         if timed_out:
             return Lost(f"a run took longer than {run_limit_s:g} s", timed_out=True, limit_s=run_limit_s)
         if status < 0:
-            name = signal.Signals(-status).name
+            name = signal_name(-status)
             return Lost(f"{name}: {word}" if word else f"ended by {name}", signal=name)
         return Lost(f"the evaluator ended with status {status} in the middle of a job")
 
@@ -305,6 +310,19 @@ class Local:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _taints(reply: Refused) -> bool:
+    """Say whether the kernel may have left its evaluator other than it was."""
+    return isinstance(reply.outcome, WrongAnswer) and reply.outcome.failure in ("state", "guard")
+
+
+def signal_name(number: int) -> str:
+    """Return SIGSEGV for 11; signals without a name keep their number."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _first_error(log: str) -> str:

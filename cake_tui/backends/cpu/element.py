@@ -13,7 +13,7 @@ from cake_tui.backends.cpu.memory import Array, Buffer
 from cake_tui.backends.cpu.runtime import Touch
 from cake_tui.model.problem import Problem
 
-VALUES = 7  # odd, so that few repeat counts end on the value that they began with
+VALUES = 7
 
 
 class Element(msgspec.Struct, frozen=True):
@@ -23,13 +23,14 @@ class Element(msgspec.Struct, frozen=True):
     index: int
     bits: tuple[int, ...]
 
-    def touch(self, buffers: Mapping[str, Buffer]) -> Touch:
-        """Return it at its address in these buffers."""
-        return Touch(buffers[self.name].address + 4 * self.index, self.bits)
+    def touch(self, buffers: Mapping[str, Buffer], last: int = 0) -> Touch:
+        """Return it at its address in these buffers; after a batch it has pattern `last`."""
+        turn = last % len(self.bits)
+        return Touch(buffers[self.name].address + 4 * self.index, self.bits[turn:] + self.bits[:turn])
 
-    def after(self, repeats: int, values: Mapping[str, Array]) -> dict[str, Array]:
-        """Return the inputs as a batch of `repeats` leaves them."""
-        return self.set_to(self.bits[(repeats - 1) % len(self.bits)], values)
+    def after_batch(self, values: Mapping[str, Array], last: int = 0) -> dict[str, Array]:
+        """Return the inputs as a batch leaves them."""
+        return self.set_to(self.bits[last % len(self.bits)], values)
 
     def set_to(self, bits: int, values: Mapping[str, Array]) -> dict[str, Array]:
         """Return the inputs with the element's pattern replaced."""

@@ -169,7 +169,7 @@ def time_peer(
                 peer, peer_count = arms[shape]
                 for name in ("holder", "peer") if holder_first else ("peer", "holder"):
                     if name == "holder":
-                        times[name].append(bench.sample_ns("holder", counts[shape]) / counts[shape] / 1e3)
+                        times[name].append(bench.sample("holder", counts[shape]).ns / counts[shape] / 1e3)
                     else:
                         times[name].append(peer.run(peer_count) / peer_count / 1e3)
             pairs.append(Pair(rank(problem, times["holder"]), rank(problem, times["peer"]), holder_first))

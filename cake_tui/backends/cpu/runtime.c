@@ -43,7 +43,7 @@ struct cake_batch {
     const struct cake_launch *launches;
     int32_t launch_count;
     int32_t repeats;
-    uint32_t *touch;           /* one input element that changes before each repeat, or NULL */
+    uint32_t *touch;           /* one input element that changes before each repeat, or NULL; it ends with the first bits */
     const uint32_t *touch_bits;
     int32_t touch_count;
     int32_t backward;          /* hand tasks out from the last to the first */
@@ -244,7 +244,7 @@ void cake_run(struct cake_batch *batch) {
     atomic_store(&pool.state_changed, 0);
     int64_t begin = now_ns();
     for (int r = 0; r < batch->repeats; r++) {
-        if (batch->touch) *batch->touch = batch->touch_bits[r % batch->touch_count];
+        if (batch->touch) *batch->touch = batch->touch_bits[(batch->repeats - 1 - r) % batch->touch_count];
         if (batch->flush_count) {
             for (int i = 0; i < batch->flush_count; i++) cake_flush(batch->flush[i], batch->flush_bytes[i]);
             begin = now_ns();

@@ -64,14 +64,10 @@ class Ran(msgspec.Struct, frozen=True):
 
 
 class Touch(msgspec.Struct, frozen=True):
-    """One 4-byte input element that changes before each repeat: its address and the bits it takes in turn."""
+    """One 4-byte input element that changes before each repeat and ends with the first of `bits`, however many."""
 
     address: int
     bits: tuple[int, ...]
-
-    def last(self, repeats: int) -> int:
-        """Return the bits that the element has after `repeats` repeats."""
-        return self.bits[(repeats - 1) % len(self.bits)]
 
 
 class Runtime:

@@ -15,7 +15,7 @@ from cake_tui.backends._reference import Referee
 from cake_tui.backends.cpu.clock import read_clock
 from cake_tui.backends.cpu.element import pick
 from cake_tui.backends.cpu.memory import Array, name_regions
-from cake_tui.backends.cpu.runtime import Runtime
+from cake_tui.backends.cpu.runtime import Ran, Runtime
 from cake_tui.backends.cpu.subject import Arm, Inputs, Libraries
 from cake_tui.errors import Ended
 from cake_tui.model.jobs import Subject, Timed, TimePairs
@@ -54,13 +54,13 @@ class Bench:
             self.arms[name] = Arm(runtime, library, subject, problem, shape, self.inputs, "guarded", 64)
         name_regions(runtime, [buffer for arm in self.arms.values() for buffer in arm.buffers])
         self.element = pick(problem, self.values, np.random.default_rng([seed % 2**32, 77]))
-        self.touch = None if self.element is None else self.element.touch(self.inputs.buffers)
         for arm in self.arms.values():
             arm.poison(0, self.inouts)
 
-    def sample_ns(self, name: str, repeats: int) -> int:
-        """Run one arm's batch and return its time in nanoseconds."""
-        return self.arms[name].run(repeats, self.touch, cold=self.problem.cache == "cold").ns
+    def sample(self, name: str, repeats: int, to_come: int = 0) -> Ran:
+        """Run one arm's batch; the changed element ends other than before, and as `judge` expects with none to come."""
+        touch = None if self.element is None else self.element.touch(self.inputs.buffers, to_come)
+        return self.arms[name].run(repeats, touch, cold=self.problem.cache == "cold")
 
     def fingerprint(self, name: str) -> str:
         """Hash what an arm's last launch wrote."""
@@ -69,19 +69,19 @@ class Bench:
             digest.update(buffer.array.tobytes())
         return digest.hexdigest()
 
-    def judge_memory(self, repeats: int) -> None:
-        """Raise Ended(WrongAnswer) where guards or inputs changed; `repeats` are those of the batch that ran last."""
+    def judge_memory(self) -> None:
+        """Raise Ended(WrongAnswer) where guards or inputs changed."""
         for arm in self.arms.values():
             for buffer in arm.buffers:
                 broken = buffer.broken_guard()
                 if broken:
                     raise self._wrong("guard", broken)
-        expected = self.values_after(repeats)
+        expected = self.values_after()
         for name, buffer in self.inputs.buffers.items():
             if not np.array_equal(buffer.array.view(np.uint8), expected[name].view(np.uint8)):
                 raise self._wrong("inputs_changed", f"{name} was changed while it was timed")
 
-    def judge(self, name: str, repeats: int, referee: Referee) -> None:
+    def judge(self, name: str, referee: Referee) -> None:
         """Hold an arm's last timed launch against an untimed one elsewhere and against the reference.
 
         Raises Ended(WrongAnswer): rows that do not follow the element that changed, outputs unlike those of the
@@ -89,14 +89,14 @@ class Bench:
         """
         if self.inouts:
             return  # outputs of repeated launches on their own results have no single right value
-        values = self.values_after(repeats)
+        values = self.values_after()
         found = {output: buffer.array.copy() for output, buffer in self.arms[name].outputs.items()}
         self._compare_rows(found, values, referee)
         self._compare_again(found, self._elsewhere(name, values), values, referee)
 
-    def values_after(self, repeats: int) -> Mapping[str, Array]:
-        """Return the inputs as a batch of `repeats` leaves them: one element changed."""
-        return self.values if self.element is None else self.element.after(repeats, self.values)
+    def values_after(self) -> Mapping[str, Array]:
+        """Return the inputs as the last sample leaves them: one element changed."""
+        return self.values if self.element is None else self.element.after_batch(self.values)
 
     def free(self) -> None:
         """Give all memory back."""
@@ -184,13 +184,13 @@ class Repeats:
         """Return the count for which a batch lasts `sample_ms` or longer."""
         key = (subject.binary_sha256, bench.shape, bench.problem.cache, sample_ms)
         if key not in self._known:
-            count, ns = 1, bench.sample_ns(name, 1)
+            count, ns = 1, bench.sample(name, 1).ns
             while ns < sample_ms * 1e6 and count < MOST_REPEATS:
                 # At most tenfold, since the first launches are slow; a little more than asked for.
                 count = min(
                     max(count + 1, math.ceil(count * min(10.0, 1.1 * sample_ms * 1e6 / max(ns, 1)))), MOST_REPEATS
                 )
-                ns = bench.sample_ns(name, count)
+                ns = bench.sample(name, count).ns
             self._known[key] = count
         return self._known[key]
 
@@ -218,18 +218,19 @@ def time_pairs(runtime: Runtime, libraries: Libraries, repeats: Repeats, job: Ti
             for bench in benches:
                 for name in ("holder", "candidate") if holder_first else ("candidate", "holder"):
                     count = counts[name, bench.shape]
-                    ran = bench.arms[name].run(count, bench.touch, cold=problem.cache == "cold")
+                    ran = bench.sample(name, count, job.pairs - 1 - position)
                     times[name].append(ran.ns / count / 1e3)
                     if name == "candidate":
                         busy_max, busy_mean = busy_max + ran.busy_max_ns, busy_mean + ran.busy_mean_ns
             pairs.append(Pair(rank(problem, times["holder"]), rank(problem, times["candidate"]), holder_first))
         after = read_clock(runtime)
-        prints = [_prints(bench, counts, holder_first, referee) for bench in benches]
+        for bench in benches:
+            _judge(bench, referee)
         return Timed(
             Series(
                 pairs=tuple(pairs), before=before, after=after,
-                output_fingerprint="+".join(candidate for _, candidate in prints),
-                holder_fingerprint="+".join(holder for holder, _ in prints),
+                output_fingerprint="+".join(bench.fingerprint("candidate") for bench in benches),
+                holder_fingerprint="+".join(bench.fingerprint("holder") for bench in benches),
                 imbalance_pct=100.0 * (busy_max / busy_mean - 1.0) if busy_mean else None,
             )
         )  # fmt: skip
@@ -238,14 +239,11 @@ def time_pairs(runtime: Runtime, libraries: Libraries, repeats: Repeats, job: Ti
             bench.free()
 
 
-def _prints(
-    bench: Bench, counts: Mapping[tuple[str, Shape], int], holder_first: bool, referee: Referee
-) -> tuple[str, str]:
-    """Judge what the last timed launches wrote; return the fingerprints of holder and candidate."""
-    bench.judge_memory(counts["candidate" if holder_first else "holder", bench.shape])
+def _judge(bench: Bench, referee: Referee) -> None:
+    """Judge what the last timed launches wrote; raises ArmEnded."""
+    bench.judge_memory()
     for name in bench.arms:
         try:
-            bench.judge(name, counts[name, bench.shape], referee)
+            bench.judge(name, referee)
         except Ended as ended:
             raise ArmEnded(ended.outcome, name) from None
-    return bench.fingerprint("holder"), bench.fingerprint("candidate")

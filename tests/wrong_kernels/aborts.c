@@ -1,0 +1,6 @@
+/* refused: Crashed. It ends its process by a signal. */
+#include "rows.h"
+
+KERNEL {
+    abort();
+}

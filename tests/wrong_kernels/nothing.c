@@ -1,0 +1,5 @@
+/* refused: unwritten. It returns at once. */
+#include "rows.h"
+
+KERNEL {
+}
