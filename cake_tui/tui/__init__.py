@@ -13,7 +13,7 @@ __all__ = ["replay", "view"]
 def view(session_dir: Path, *, read_only: bool = False, slow_link: bool = False, ascii: bool | None = None) -> int:  # noqa: A002
     """Show a session until the person leaves; returns the exit code, 128+n where signal n ended it.
 
-    Without a terminal (a pipe, ``TERM=dumb``) plain lines are printed until the run ends. `ascii` None
+    Without a terminal (a pipe, ``TERM=dumb``) the state and the last lines are printed. `ascii` None
     chooses by the locale. An unforeseen error travels on after the terminal was given back.
     """
     from cake_tui.tui.entry import show

@@ -19,7 +19,7 @@ from cake_tui.tui.bridge import Bridge
 from cake_tui.tui.keys import KEYS
 from cake_tui.tui.pane import Pane
 from cake_tui.tui.screens.main import Main
-from cake_tui.tui.view import View, view_of
+from cake_tui.tui.views import View, view_of
 
 FAST_S, SLOW_S = 1.0, 10.0
 MESSAGE_S = 10.0
@@ -31,7 +31,7 @@ class CakeApp(App[int]):
 
     TITLE = "cake-tui"
     CSS = """
-    Screen { background: ansi_default; color: ansi_default; layout: vertical; }
+    Main { background: ansi_default; color: ansi_default; layout: vertical; }
     #headline { height: 3; } #tabs { height: 1; } #foot { height: 1; dock: bottom; }
     """
     BINDINGS = [Binding("ctrl+c,ctrl+q", "detach", "detach", id="app.detach", show=False, priority=True)]

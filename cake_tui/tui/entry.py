@@ -1,4 +1,4 @@
-"""Opens a session on this terminal: decides between screen and plain lines, guards the terminal, says goodbye."""
+"""Opens a session on this terminal: decides between screen and plain lines, guards the terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 
 from cake_tui.config import environment, user_name
 from cake_tui.errors import DAMAGED, OK, UserError
-from cake_tui.store.follower import ENDED
 from cake_tui.tui import plain
 from cake_tui.tui.bridge import Bridge, ReplayBridge
 
@@ -24,7 +23,7 @@ def show(session_dir: Path, *, replayed: bool, read_only: bool, slow_link: bool,
         raise UserError(f"{folder}: no session here (it has no journal.jsonl); see: cake-tui list", DAMAGED)
     you = user_name()
     if not has_screen():
-        return plain.recount(folder, sys.stdout, you) if replayed else plain.follow(folder, sys.stdout, you)
+        return plain.recount(folder, sys.stdout, you) if replayed else plain.glance(folder, sys.stdout, you)
     with suppress(OSError):
         os.nice(NICENESS)
     bridge = ReplayBridge(folder) if replayed else Bridge(folder)
@@ -63,20 +62,12 @@ def _on_screen(bridge: Bridge, read_only: bool, slow_link: bool, ascii: bool) ->
         app.run(mouse=True)
         ended_by = guard.ended_by
     if app.crash is not None:
-        print(f"the viewer failed; {_way_back(bridge)}", file=sys.stderr)  # noqa: T201 the terminal is ours again
+        print(f"the viewer failed; {_unharmed(bridge)}", file=sys.stderr)  # noqa: T201 the terminal is ours again
         raise app.crash
-    if ended_by:
-        return 128 + ended_by
-    print(_way_back(bridge))  # noqa: T201 the last word after the screen is gone
-    return app.return_code or OK
+    return 128 + ended_by if ended_by else app.return_code or OK
 
 
-def _way_back(bridge: Bridge) -> str:
-    name, state = bridge.name, bridge.fold.history.state
-    if bridge.replay:
-        return f"again: cake-tui replay {name}"
-    if state in ENDED:
-        return f"{name}: {state}; look again: cake-tui attach {name}"
-    if bridge.engine_alive is False:
-        return f"{name}: no engine runs; go on with: cake-tui resume {name}"
-    return f"detached; the run goes on. Come back: cake-tui attach {name}"
+def _unharmed(bridge: Bridge) -> str:
+    """What a person wants to know first when the screen broke."""
+    alive = bridge.engine_alive and not bridge.replay
+    return f"the run goes on: cake-tui attach {bridge.name}" if alive else "the session's record is not touched"

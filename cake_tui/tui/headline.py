@@ -5,7 +5,7 @@ from __future__ import annotations
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
 from cake_tui.tui.lines import LinesWidget
-from cake_tui.tui.view import View
+from cake_tui.tui.views import View
 
 # (importance, spans): the least important give way where the width does not hold all.
 Part = tuple[int, Line]

@@ -10,7 +10,7 @@ from textual.binding import Binding
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
 from cake_tui.tui.lines import LinesWidget
-from cake_tui.tui.view import View
+from cake_tui.tui.views import View
 
 
 class Pane(LinesWidget, can_focus=True):

@@ -2,49 +2,29 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
-from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from cake_tui.store.follower import ENDED
 from cake_tui.store.line import line_of
 from cake_tui.tui import format as fmt
 from cake_tui.tui.bridge import Bridge, ReplayBridge
-from cake_tui.tui.view import View, view_of
+from cake_tui.tui.views import View, view_of
 
-BEFORE = 10  # lines of the past shown on attaching
-STATUS_S = 30.0
-POLL_S = 0.5
+LAST = 10
 
 
-def follow(folder: Path, out: TextIO, you: str, *, sleep: Callable[[float], None] = time.sleep) -> int:
-    """Print the last events, then each as it comes, until the run ends or its engine is gone; returns 0.
+def glance(folder: Path, out: TextIO, you: str) -> int:
+    """Print where the session stands and its last lines; returns 0 at once (``tail -f`` follows).
 
-    A status line comes every 30 s, so that a quiet run is told from a dead one. Raises BrokenPipeError
-    when nobody reads any more.
+    Raises BrokenPipeError when nobody reads any more.
     """
     bridge = Bridge(folder)
-    past: deque[str] = deque(maxlen=BEFORE)
-    said = time.monotonic()
-    history = bridge.fold.history
-    for line in _new_lines(bridge):
-        past.append(line)
+    lines = deque(_new_lines(bridge), maxlen=LAST)
     _print(out, status_line(view_of(bridge, you=you, selected=None)))
-    for line in past:
+    for line in lines:
         _print(out, line)
-    while True:
-        history = bridge.fold.history
-        if history.state in ENDED or bridge.engine_alive is False:
-            _print(out, status_line(view_of(bridge, you=you, selected=None)))
-            return 0
-        sleep(POLL_S)
-        for line in _new_lines(bridge):
-            _print(out, line)
-        if time.monotonic() - said >= STATUS_S:
-            said = time.monotonic()
-            _print(out, status_line(view_of(bridge, you=you, selected=None)))
+    return 0
 
 
 def recount(folder: Path, out: TextIO, you: str) -> int:

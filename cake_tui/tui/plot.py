@@ -53,9 +53,8 @@ class Scale:
             share = (value - self.low) / (self.high - self.low)
         return max(0, min(self.rows - 1, round((1 - share) * (self.rows - 1))))
 
-    def value(self, row: int) -> float:
-        """The value in the middle of a row: what an axis label says."""
-        share = 1.0 - row / max(1, self.rows - 1)
+    def at(self, share: float) -> float:
+        """The value at a share of the height, 0 the bottom."""
         if self.logarithmic:
             return self.low * math.exp(share * math.log(self.high / self.low))
         return self.low + share * (self.high - self.low)

@@ -44,8 +44,7 @@ def svg_of(app: CakeApp) -> str:
     columns = app.size.width
     width, height = columns * CELL_W + 2 * MARGIN, len(rows) * CELL_H + 2 * MARGIN
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
-        f'viewBox="0 0 {width:g} {height:g}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" role="img">',
         f'<rect width="{width:g}" height="{height:g}" rx="8" fill="{GROUND}"/>',
         f'<g font-family="Fira Code, DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="{FONT}" fill="{INK}">',
     ]
@@ -76,9 +75,12 @@ def _run(text: str, style: Style, left: float, top: float) -> list[str]:
     # Blanks are not drawn: each word stands at its own place, whatever a renderer does with spaces.
     at = 0
     for word in text.split(" "):
-        if word:
-            out.append(_word(word, style, ink, left + at * CELL_W, top))
-        at += cell_len(word) + 1
+        # Long words go in pieces: a renderer's own advance must not add up.
+        for begin in range(0, len(word), 12):
+            piece = word[begin : begin + 12]
+            out.append(_word(piece, style, ink, left + at * CELL_W, top))
+            at += cell_len(piece)
+        at += 1
     return out
 
 

@@ -106,11 +106,23 @@ void main_task(const int task[3], const float *a, const float *b, const float *b
 
 
 class Sample:
-    """Builds a session folder event by event; `clock` is the session's monotonic time in seconds."""
+    """Builds a session folder event by event; `clock` is the session's monotonic time in seconds.
 
-    def __init__(self, folder: Path, *, name: str = "first", goal: str | None = "1.1 peer", **settings: Any) -> None:
+    `began` is when: a fixed morning, or this machine's now for viewers that read the real clocks.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        name: str = "first",
+        goal: str | None = "1.1 peer",
+        began: Now = Now(START, 1000.0, BOOT),  # noqa: B008 a frozen value
+        **settings: Any,
+    ) -> None:
         self.folder = folder
-        self.clock = 1000.0
+        self.began = began
+        self.clock = began.mono
         self.seq = 0
         self.rng = random.Random(7)
         self.number = 0
@@ -139,18 +151,19 @@ class Sample:
                 self.clock += after
                 self.seq += 1
                 stamped = msgspec.structs.replace(
-                    event, seq=self.seq, t=self.stamp(), mono=round(self.clock, 3), boot=BOOT
+                    event, seq=self.seq, t=self.stamp(), mono=round(self.clock, 3), boot=self.began.boot
                 )
                 file.write(msgspec.json.encode(stamped) + b"\n")
 
     def stamp(self) -> str:
         """The wall time of `clock`."""
-        wall = START + timedelta(seconds=self.clock - 1000.0)
+        wall = self.began.wall + timedelta(seconds=self.clock - self.began.mono)
         return wall.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     def now(self, after: float = 1.0) -> Now:
         """The time of a viewer that looks `after` seconds later."""
-        return Now(START + timedelta(seconds=self.clock - 1000.0 + after), self.clock + after, BOOT)
+        wall = self.began.wall + timedelta(seconds=self.clock - self.began.mono + after)
+        return Now(wall, self.clock + after, self.began.boot)
 
     def beat(self, seconds: int = 1, **clock: Any) -> None:
         """Append telemetry, one line a second up to `clock`."""
@@ -163,7 +176,7 @@ class Sample:
                     "steal_pct": round(max(0.0, 1.5 * wave), 1), "temperature_c": None, **clock,
                 }  # fmt: skip
                 line = {
-                    "t": self.stamp(), "mono": mono, "boot": BOOT, "clock": reading,
+                    "t": self.stamp(), "mono": mono, "boot": self.began.boot, "clock": reading,
                     "missing": {"temperature_c": "no sensor in this machine"},
                 }  # fmt: skip
                 file.write(json.dumps(line) + "\n")
@@ -186,9 +199,7 @@ class Sample:
         self._measure(BASELINE_US, 0.0, None)
         self._end(Measured(verdict="slower", avg_us=BASELINE_US, step="measure"), schedule, BASELINE_US)
         self._publish(0, schedule)
-        self.put(ev.NoiseCalibrated(pair_noise=0.011, pairs=16, against=0), ev.PeerTimed(
-            peer="numpy", avg_us=NUMPY_US, ratio=NUMPY_US / BASELINE_US, against=0, threads=2, version="2.4.6",
-        ))  # fmt: skip
+        self.put(ev.NoiseCalibrated(pair_noise=0.011, pairs=16, against=0), self._peer(0, BASELINE_US))
 
     def run(self, candidates: int) -> None:
         """So many candidates more, in rounds of four, with every way of ending among them."""
@@ -210,7 +221,7 @@ class Sample:
         action, arguments = self.rng.choice(ACTIONS)
         proposal = Proposal(self.incumbent, (Move(action, arguments),), "low arithmetic intensity", "finding", "bandit")
         structure = "packed" if self.number > 20 else "tiled" if self.number > 4 else "naive"
-        knobs = {"block_k": self.rng.choice((64, 128, 256)), "thread_m": self.rng.choice((4, 8, 12)), "vector": 16}
+        knobs = {"block_k": self.rng.choice((64, 128, 256)), "thread_m": self.rng.choice((4, 8, 12)), "thread_n": 1}
         schedule = Schedule.of(structure, knobs)
         draw = self.rng.random()
         if draw < 0.10:
@@ -240,8 +251,10 @@ class Sample:
             self._end(TimedOut(step="check", reason="ran longer than 2 s", limit_s=2.0), schedule, None)
             return 0
         if draw < 0.28:
-            wrong = WrongAnswer(step="check", reason="row 511 is never written", failure="unwritten", input_set="default",
-                                shape="M=512,N=512,K=512", bad_elements=512, elements=262144, max_abs_err=3.1)  # fmt: skip
+            wrong = WrongAnswer(
+                step="check", reason="row 511 is never written", failure="unwritten", input_set="default",
+                shape="M=512,N=512,K=512", bad_elements=512, elements=262144, max_abs_err=3.1,
+            )  # fmt: skip
             self._end(wrong, schedule, None)
             return 0
         self.put(ev.CheckEnded(candidate=self.number, seconds=0.2, agreement=Agreement(1.1e-5, 2e-6, 31.0, 0.22)))
@@ -267,9 +280,8 @@ class Sample:
             return 0
         self.best_us, self.incumbent = time_us, number
         self._publish(number, schedule)
-        self.put(ev.NoiseCalibrated(pair_noise=0.008 + 0.004 * self.rng.random(), pairs=16, against=number), ev.PeerTimed(
-            peer="numpy", avg_us=NUMPY_US, ratio=NUMPY_US / time_us, against=number, threads=2, version="2.4.6",
-        ))  # fmt: skip
+        noise = 0.008 + 0.004 * self.rng.random()
+        self.put(ev.NoiseCalibrated(pair_noise=noise, pairs=16, against=number), self._peer(number, time_us))
         return 1
 
     def _plan(self, proposal: Proposal, schedule: Schedule, predicted: float | None) -> None:
@@ -324,6 +336,10 @@ class Sample:
                 {"knob": "unroll", "from": 2, "to": 4, "change_pct": 0.1, "noise_pct": 0.2}], "structures": []},
         }  # fmt: skip
         self._write(self.number, "feedback.json", json.dumps(value, indent=1))
+
+    def _peer(self, against: int, time_us: float) -> ev.PeerTimed:
+        ratio = NUMPY_US / time_us
+        return ev.PeerTimed(peer="numpy", avg_us=NUMPY_US, ratio=ratio, against=against, threads=2, version="2.4.6")
 
     def _publish(self, number: int, schedule: Schedule) -> None:
         (self.folder / "best" / "kernel.c").write_text(self.kernel(number, schedule), encoding="utf-8")

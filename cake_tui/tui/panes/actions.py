@@ -8,7 +8,7 @@ from cake_tui.model.row import Tally
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
 from cake_tui.tui.pane import Pane
-from cake_tui.tui.view import View
+from cake_tui.tui.views import View
 
 BAR = 8
 GREATEST = 8.0  # weights are held below it

@@ -12,7 +12,7 @@ from cake_tui.tui.files import Text
 from cake_tui.tui.format import Line
 from cake_tui.tui.highlight import Highlighter
 from cake_tui.tui.pane import Pane
-from cake_tui.tui.view import View
+from cake_tui.tui.views import View
 
 
 class Best(Pane):
@@ -25,8 +25,8 @@ class Best(Pane):
     BINDINGS = [
         Binding("d", "mode('diff')", "diff against what it beat", id="best.diff"),
         Binding("r", "mode('program')", "program text (IR)", id="best.program"),
-        Binding("left,h", "sideways(-8)", "left", id="best.left", show=False),
-        Binding("right,l", "sideways(8)", "right", id="best.right", show=False),
+        Binding("left,h", "sideways(-8)", "scroll left", id="best.left", show=False),
+        Binding("right,l", "sideways(8)", "scroll right", id="best.right", show=False),
     ]
 
     def __init__(self, name: str, number: int) -> None:

@@ -13,7 +13,7 @@ from cake_tui.model.row import Row
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
 from cake_tui.tui.pane import Pane
-from cake_tui.tui.view import View
+from cake_tui.tui.views import View
 
 ORDERS = ("rank", "newest")
 _HEADS = {"moves": "  moves", "": "  outcome"}

@@ -8,7 +8,7 @@ from typing import ClassVar
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
 from cake_tui.tui.pane import Pane
-from cake_tui.tui.view import View
+from cake_tui.tui.views import View
 
 LABEL = 9
 VALUE = 19

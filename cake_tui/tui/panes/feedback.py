@@ -11,7 +11,7 @@ from cake_tui.model.row import Row
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
 from cake_tui.tui.pane import Pane
-from cake_tui.tui.view import View
+from cake_tui.tui.views import View
 
 # Sections in the order in which people ask; names of newer versions follow.
 SECTIONS = ("failure", "correctness", "perf", "profile", "best_so_far", "round", "clock")

@@ -11,7 +11,7 @@ from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
 from cake_tui.tui.pane import Pane
 from cake_tui.tui.plot import Canvas, Columns, Scale, axis, nice_above
-from cake_tui.tui.view import View, goal_us
+from cake_tui.tui.views import View, goal_us
 
 MARGIN = 7  # cells for labels at the left
 # In one column the heaviest failure shows.
@@ -28,8 +28,8 @@ class History(Pane):
     BINDINGS = [
         Binding("t", "quantity", "time or throughput", id="history.quantity"),
         Binding("l", "scale", "log or linear", id="history.scale"),
-        Binding("plus,+", "zoom(1)", "the later half", id="history.in", show=False),
-        Binding("minus,-", "zoom(-1)", "more", id="history.out", show=False),
+        Binding("plus", "zoom(1)", "show the later half", id="history.in", show=False),
+        Binding("minus", "zoom(-1)", "show twice as much", id="history.out", show=False),
     ]
 
     def __init__(self, name: str, number: int) -> None:
@@ -94,9 +94,11 @@ class History(Pane):
         self._candidates(view, canvas, columns, scale)
         self._best_line(view, canvas, columns, scale)
         _label(canvas, labels)
-        lines = [
-            ((self._tick(view, scale, row, rows), "dim"), *cells) for row, cells in enumerate(canvas.lines())
-        ]  # fmt: skip
+        ticks = self._ticks(view, scale)
+        lines: list[Line] = []
+        for row, cells in enumerate(canvas.lines()):
+            label = fmt.pad(ticks.get(row, ""), MARGIN, right=True) + ("┤" if row in ticks else "│")
+            lines.append(((label, "dim"), *cells))
         if height >= 7:
             lines.append(_failures(history.rows, columns))
         if height >= 9 and history.marks:
@@ -166,12 +168,17 @@ class History(Pane):
         for column, row in points[1:] if points and not columns.first else points:
             canvas.put(column, row, "●", "goodword")
 
-    def _tick(self, view: View, scale: Scale, row: int, rows: int) -> str:
-        if row not in (0, rows - 1) and (rows < 5 or row != rows // 2):
-            return " " * MARGIN + "│"
-        value = scale.value(row)
-        text = fmt.time(value, 3) if self._times(view) else f"{value / _unit(view)[1]:.3g}"
-        return fmt.pad(text if value else "0", MARGIN, right=True) + "┤"
+    def _ticks(self, view: View, scale: Scale) -> dict[int, str]:
+        """Labels of the axis by row: round values, each on the row nearest to it."""
+        parts = 4 if scale.rows >= 13 else 2
+        if scale.rows < 5:
+            parts = 1
+        out: dict[int, str] = {}
+        for part in range(parts + 1):
+            value = scale.at(part / parts)
+            text = fmt.time(value, 3) if self._times(view) else f"{value / _unit(view)[1]:.3g}"
+            out[scale.row(value)] = text if value else "0"
+        return out
 
 
 def _unit(view: View) -> tuple[str, float]:

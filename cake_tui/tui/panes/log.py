@@ -9,7 +9,7 @@ from textual.binding import Binding
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
 from cake_tui.tui.pane import Pane
-from cake_tui.tui.view import View
+from cake_tui.tui.views import View
 from cake_tui.tui.words import GROUPS, QUIET, line_of
 
 SHOWN = ("events", "everything", *GROUPS)

@@ -16,14 +16,14 @@ from cake_tui.tui.lines import LinesWidget
 
 
 class Dialog(ModalScreen[None], inherit_bindings=False):
-    """Subclasses give `title`, `lines` and keys; the box takes what the terminal has, at most `widest`."""
+    """Subclasses give `title`, `lines` and keys; the box takes what the terminal has, at most 104 columns."""
 
     title_text: ClassVar[str] = ""
-    widest: ClassVar[int] = 100
 
     DEFAULT_CSS = """
-    Dialog { align: center middle; background: ansi_default 0%; }
-    Dialog > Vertical { background: ansi_default; height: 100%; width: 100%; max-width: 100; }
+    Dialog { align: center middle; }
+    Dialog > Vertical { background: ansi_default; border: round ansi_cyan; width: 100%; max-width: 104; height: 100%; }
+    Dialog.ascii > Vertical { border: ascii ansi_cyan; }
     Dialog LinesWidget { height: 1fr; background: ansi_default; }
     """
 
@@ -45,6 +45,7 @@ class Dialog(ModalScreen[None], inherit_bindings=False):
         self.left = 0
         self.box = LinesWidget(id="box")
         self.box.ascii = ascii
+        self.set_class(ascii, "ascii")
 
     def parts(self) -> list[Widget]:
         """Widgets of the box from top to bottom."""
@@ -71,13 +72,11 @@ class Dialog(ModalScreen[None], inherit_bindings=False):
         self.call_after_refresh(self.draw)
 
     def draw(self) -> None:
-        """Draw rule and lines from `top`."""
+        """Draw title, keys and lines from `top`."""
         width, height = self.box.size
         if width < 1 or height < 1:
             return
-        rule: Line = fmt.spread(
-            (("━ ", "focus"), (self.title_text + " ", "focus")), ((f"{self.hint()} ━", "dim"),), width
-        )
+        rule = fmt.spread(((f" {self.title_text}", "focus"),), ((f"{self.hint()} ", "dim"),), width)
         found = self.lines(width)
         self.top = max(0, min(self.top, len(found) - (height - 1)))
         self.box.put([rule, *found[self.top : self.top + height - 1]])

@@ -33,7 +33,7 @@ class Exact(Dialog):
         """Path, then the text."""
         if self.found is None:
             return [((f" #{self.number} has no feedback file", "dim"),)]
-        out: list[Line] = [((f" {fmt.visible(self.found.path, 400)}", "dim"),)]
+        out: list[Line] = [((f" {fmt.visible('/'.join(self.found.path.parts[-4:]), 400)}", "dim"),)]
         for line in self.found.text.splitlines():
             shown = fmt.visible(line, 20_000)
             out.append(((f" {shown[self.left :]}", ""),))

@@ -10,10 +10,12 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from cake_tui.errors import UserError
+from cake_tui.menu import Action
 from cake_tui.menu.action import spelled
 from cake_tui.model.history import History
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
+from cake_tui.tui.lines import LinesWidget
 from cake_tui.tui.moves import Judgement, Moves
 from cake_tui.tui.screens.dialog import Dialog
 
@@ -24,9 +26,10 @@ class Inject(Dialog):
     title_text = "inject a move"
 
     DEFAULT_CSS = """
+    Inject > Vertical { max-height: 18; }
     Inject Input { border: none; height: 1; padding: 0 1; background: ansi_default; color: ansi_default; }
     Inject Input:focus { border: none; background: ansi_default; }
-    Inject #prompt { height: 1; }
+    Inject #head { height: 3; }
     """
 
     BINDINGS = [
@@ -49,12 +52,21 @@ class Inject(Dialog):
             self.broken = str(error)
         self.input = Input(placeholder="apply_register_block(4, 8)", id="move", highlighter=NullHighlighter())
         self.input.cursor_blink = False
+        self.head = LinesWidget(id="head")
+        self.head.ascii = ascii
         self.picked = 0
         self.judged = Judgement(False, "", ())
 
     def parts(self) -> list[Widget]:
-        """The field between the rule and the rest would split the box: the field goes last."""
-        return [self.box, self.input]
+        """Title and place, the field, the rest."""
+        return [self.head, self.input, self.box]
+
+    def draw(self) -> None:
+        """Draw what stands above the field and what stands below."""
+        width = self.head.size.width
+        title = fmt.spread(((f" {self.title_text}", "focus"),), ((f"{self.hint()} ", "dim"),), width)
+        self.head.put([title, self._where(), ()])
+        self.box.put(self.lines(self.box.size.width))
 
     def hint(self) -> str:
         """Keys."""
@@ -98,24 +110,23 @@ class Inject(Dialog):
             self.input.cursor_position = len(self.input.value)
 
     def lines(self, width: int) -> list[Line]:
-        """Where it goes, the judgement, the completions with their values; the field is below."""
+        """The judgement, then completions with their values."""
         if self.moves is None:
             return [
                 ((f" {fmt.visible(line)}", "bad"),)
                 for line in ("no action can be read here:", *self.broken.splitlines())
             ]
-        out = [self._where(), (), *self._judgement(width), ()]
-        height = max(3, self.box.size.height - 1 - len(out))
+        out: list[Line] = [(), *self._judgement(width), ()]
         found = self._completions()
-        first = max(0, min(self.picked - height // 2, len(found) - height))
-        for index in range(first, min(len(found), first + height)):
-            out += self._completion(index, width)
-        if not found:
-            out.append(((" no action begins like this", "dim"),))
-        return out[: self.box.size.height - 1] if height > 3 else out
+        room = max(2, self.box.size.height - len(out))
+        first = max(0, min(self.picked - room // 2, len(found) - room))
+        out += [
+            self._completion(index, found[index][1], width) for index in range(first, min(len(found), first + room))
+        ]
+        return out if found else [*out, ((" no action begins like this", "dim"),)]
 
-    def _completions(self) -> list[tuple[str, object]]:
-        return list(self.moves.completions(self.input.value)) if self.moves is not None else []
+    def _completions(self) -> list[tuple[str, Action]]:
+        return self.moves.completions(self.input.value) if self.moves is not None else []
 
     def _where(self) -> Line:
         waiting = len(self.history.queue)
@@ -127,6 +138,8 @@ class Inject(Dialog):
     def _judgement(self, width: int) -> list[Line]:
         if not self.judged.lines:
             return [((" type a move, or choose one below; join several with +", "dim"),)]
+        if not self.judged.legal and self._unfinished():
+            return [((" not a whole move yet: tab takes the marked name, then its values", "dim"),)]
         tone, word = ("good", "legal") if self.judged.legal else ("bad", "refused")
         out: list[Line] = []
         for index, line in enumerate(self.judged.lines[:6]):
@@ -135,15 +148,17 @@ class Inject(Dialog):
                 out.append(((head, tone + "word"), (piece, tone if index == 0 else "")))
         return out
 
-    def _completion(self, index: int, width: int) -> list[Line]:
-        assert self.moves is not None
-        _, action = self.moves.completions(self.input.value)[index]
+    def _unfinished(self) -> bool:
+        """A name is being typed, or the values of one that exists."""
+        word = self.input.value.rpartition("+")[2]
+        return bool(self._completions()) and ")" not in word
+
+    def _completion(self, index: int, action: Action, width: int) -> Line:
         mark = "!" if index == self.picked else ""
-        tone = "" if action.usable else "dim"
         values = "; ".join(f"{p.name} {', '.join(map(spelled, p.values))}" for p in action.parameters)
         why = "" if action.usable else f"  {action.refused or 'disabled'}"
-        name = fmt.pad(f" {fmt.visible(action.signature, 60)}", 34)
         text = (
             f"{fmt.visible(values, 200)}{fmt.visible(why, 200)}" if values or why else fmt.visible(action.summary, 200)
         )
-        return [fmt.fit(((name, (tone or "strong") + mark), (f" {text}", "dim" + mark)), width)]
+        name = fmt.pad(f" {fmt.visible(action.signature, 60)}", 34)
+        return fmt.fit(((name, ("strong" if action.usable else "dim") + mark), (f" {text}", "dim" + mark)), width)

@@ -17,7 +17,7 @@ from cake_tui.tui.screens.exact import Exact
 from cake_tui.tui.screens.help import Help
 from cake_tui.tui.screens.inject import Inject
 from cake_tui.tui.tiles import Tiles
-from cake_tui.tui.view import View
+from cake_tui.tui.views import View
 
 if TYPE_CHECKING:
     from cake_tui.tui.app import CakeApp

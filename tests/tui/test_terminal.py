@@ -1,0 +1,206 @@
+"""The terminal is as it was after every way of ending; hang-ups, stalls, pipes and odd sizes do no harm."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.tui.pty_terminal import ROOT, PtyTerminal
+from tests.tui.sample import Sample
+
+CRASHING = """
+import sys
+from cake_tui.tui.panes.log import Log
+def body(self, view, width, height):
+    secret = "s3cret"
+    raise RuntimeError("a pane with a bug")
+Log.body = body
+from cake_tui.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def attach(sample: Sample, **options: object) -> PtyTerminal:
+    """A viewer on a pty."""
+    return PtyTerminal("attach", "first", "--sessions", str(sample.folder.parent), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("leave", "code"),
+    [
+        (lambda t: t.send("q"), 0),
+        (lambda t: t.send("\x03"), 0),
+        (lambda t: t.process.send_signal(signal.SIGTERM), 143),
+        (lambda t: t.process.send_signal(signal.SIGHUP), 129),
+        (lambda t: t.process.send_signal(signal.SIGINT), 130),
+    ],
+    ids=["q", "ctrl+c", "SIGTERM", "SIGHUP", "SIGINT"],
+)
+def test_every_way_of_leaving_gives_the_terminal_back(
+    locked: Sample, leave: Callable[[PtyTerminal], None], code: int
+) -> None:
+    with attach(locked) as terminal:
+        terminal.wait_for("RUNNING")
+        leave(terminal)
+        assert terminal.exit_code() == code
+        assert terminal.modes_restored()
+        if code == 0:
+            assert "cake-tui attach first" in terminal.text()
+
+
+def test_a_crash_prints_two_lines_and_a_report_without_locals(locked: Sample, tmp_path: Path) -> None:
+    arguments = ("attach", "first", "--sessions", str(locked.folder.parent))
+    with PtyTerminal(*arguments, code=CRASHING, XDG_CACHE_HOME=str(tmp_path / "cache")) as terminal:
+        assert terminal.exit_code(15) == 1
+        assert terminal.modes_restored()
+        said = terminal.text()
+        assert "the run goes on" in said
+        assert "a pane with a bug" in said
+        assert "s3cret" not in said
+    reports = list((tmp_path / "cache").rglob("*.log"))
+    assert len(reports) == 1
+    assert "secret =" not in reports[0].read_text().replace('    secret = "s3cret"', "")
+
+
+@pytest.mark.parametrize("ignored", [False, True], ids=["plain", "SIGHUP ignored"])
+def test_a_lost_terminal_ends_the_viewer_within_two_seconds(locked: Sample, ignored: bool) -> None:
+    terminal = attach(locked, ignore_hangup=ignored)
+    terminal.wait_for("RUNNING")
+    terminal.hang_up()
+    began = time.monotonic()
+    terminal.process.wait(10)
+    assert time.monotonic() - began <= 2.0
+    assert (locked.folder / "journal.jsonl").is_file()
+
+
+def test_a_terminal_that_nobody_reads_does_not_keep_a_viewer_from_ending(locked: Sample) -> None:
+    with attach(locked) as terminal:
+        terminal.wait_for("RUNNING")
+        for _ in range(8):  # fill the pty: redraws of the whole screen that nobody reads
+            terminal.send("\x0c" * 20)
+            time.sleep(0.2)
+        terminal.process.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        assert terminal.process.wait(10) in (143, -15)
+        assert time.monotonic() - began <= 2.5
+
+
+def test_the_screen_is_current_within_two_seconds_after_a_stall(locked: Sample) -> None:
+    with attach(locked) as terminal:
+        terminal.wait_for("RUNNING")
+        for _ in range(3):
+            locked.run(4)
+            time.sleep(1.0)
+        locked.run(1)
+        terminal.wait_for(f"#{locked.number - 1} ", seconds=2.5)
+
+
+def test_two_viewers_show_the_same_and_neither_disturbs_the_other(locked: Sample) -> None:
+    with attach(locked) as one, attach(locked, columns=80, rows=24) as two:
+        best = f"best #{locked.incumbent} "
+        one.wait_for(best)
+        two.wait_for(best)
+        one.send("q")
+        assert one.exit_code() == 0
+        locked.run(2)
+        two.wait_for("last event")
+        assert two.process.poll() is None
+
+
+def test_odd_sizes_never_crash(locked: Sample) -> None:
+    rng = random.Random(3)
+    sizes = [
+        (1, 1),
+        (300, 100),
+        (40, 12),
+        (2, 50),
+        (300, 3),
+        *((rng.randint(1, 300), rng.randint(1, 100)) for _ in range(25)),
+    ]
+    with attach(locked) as terminal:
+        terminal.wait_for("RUNNING")
+        for columns, rows in sizes:
+            terminal.resize(columns, rows)
+            terminal.read(0.12)
+        terminal.resize(120, 40)
+        terminal.read(1.0)
+        terminal.send("\x0c")
+        terminal.wait_for("best kernel")
+        terminal.send("q")
+        assert terminal.exit_code() == 0
+        assert terminal.modes_restored()
+
+
+@pytest.mark.parametrize("command", ["attach", "replay"])
+def test_without_a_terminal_there_are_plain_lines_and_an_end(locked: Sample, command: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cake_tui", command, "first", "--sessions", str(locked.folder.parent)],
+        stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=20, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert b"\x1b" not in done.stdout + done.stderr
+    assert b"accepted" in done.stdout or b"slower" in done.stdout
+
+
+def test_a_dumb_terminal_gets_plain_lines(locked: Sample) -> None:
+    with attach(locked, TERM="dumb") as terminal:
+        assert terminal.exit_code(15) == 0
+        assert b"\x1b" not in terminal.received
+
+
+def test_a_screen_on_which_only_stderr_is_redirected_gets_plain_lines(locked: Sample, tmp_path: Path) -> None:
+    code = "import os,sys; os.dup2(os.open(sys.argv[1], os.O_WRONLY|os.O_CREAT), 2); from pathlib import Path; "
+    code += "from cake_tui.tui import view; sys.exit(view(Path(sys.argv[2])))"
+    with PtyTerminal(str(tmp_path / "log"), str(locked.folder), code=code) as terminal:
+        assert terminal.exit_code(15) == 0
+        assert b"\x1b" not in terminal.received
+        assert "best #" in terminal.text()
+
+
+def test_nothing_is_sent_while_nothing_changes(locked: Sample) -> None:
+    from cake_tui.model import event as ev
+
+    locked.put(ev.RequestTaken(id="r2", who="bob", what="pause"))
+    with attach(locked) as terminal:
+        terminal.wait_for("PAUSED by bob")
+        terminal.settle()
+        locked.beat(1)
+        assert terminal.read(3.2) == b""
+        terminal.send(" ")
+        terminal.wait_for("SCREEN FROZEN")
+
+
+def test_only_changed_cells_are_sent_and_the_screen_is_never_cleared(locked: Sample) -> None:
+    with attach(locked) as terminal:
+        terminal.wait_for("RUNNING")
+        terminal.settle(quiet=0.7)
+        locked.run(1)
+        sent = terminal.read(2.5)
+        assert b"\x1b[2J" not in sent
+        assert len(sent) <= 8192
+        assert b"pause" not in sent  # the footer stayed as it was
+
+
+def test_the_first_screen_is_at_most_fifty_kilobytes(locked: Sample) -> None:
+    with attach(locked) as terminal:
+        terminal.wait_for("RUNNING")
+        terminal.settle(quiet=0.7)
+        assert len(terminal.received) <= 50_000
+
+
+def test_pausing_by_key_puts_one_request_into_the_inbox(locked: Sample) -> None:
+    with attach(locked, CAKE_TUI_WHO="sam") as terminal:
+        terminal.wait_for("RUNNING")
+        terminal.send("p")
+        terminal.wait_for("pause: sent")
+    files = [path for path in (locked.folder / "inbox").iterdir() if path.suffix == ".json"]
+    assert len(files) == 1
+    assert b'"who":"sam"' in files[0].read_bytes()
+    assert files[0].stat().st_mode & 0o077 == 0
