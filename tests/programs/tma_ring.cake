@@ -13,7 +13,7 @@ program matmul_bias_relu ir 1 target cuda sm_90a
 launch main grid n = N/BN, m = M/BM threads 384
   warp_role loader warps 0 to 3 registers 40
   warp_role compute warps 4 to 11 registers 232
-  shared a_tile: f32[S, BM, BK] align 128 swizzle 64 ring
+  shared a_tile: f32[S, BM, BK] align 512 swizzle 64 ring
   shared b_tile: f32[S, BK, BN] align 128 ring
   barrier full_a[S] arrivals 1
   barrier full_b[S] arrivals 1

@@ -1,0 +1,170 @@
+"""Extents, bounds and counts are whole numbers, at least 1 where something is counted: tiles divide their sizes.
+
+``N/BN`` is exact: where BN does not divide N it is a fraction, and the program must say ceil (with a `where`) or
+declare that N is a multiple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cake_tui.ir import program as ir
+from cake_tui.ir.expr import Binary, EvaluationError, Expr, evaluate, names_in, show
+from cake_tui.ir.expr.nodes import walk as parts_of
+from cake_tui.ir.laws._law import Law
+from cake_tui.ir.laws._subject import Subject
+from cake_tui.ir.analysis.spans import numbers_of
+from cake_tui.ir.walk import Path
+from cake_tui.model.diagnostic import Diagnostic
+
+NAME = "whole-numbers"
+
+
+def check(subject: Subject) -> Iterator[Diagnostic]:
+    """Yield counts that are fractions or too small, at the program's sizes or a sample of run-time ones."""
+    yield from _sizes(subject)
+    for sizes in subject.samples:
+        found = list(_at(subject, sizes))
+        if found:
+            yield from found
+            return
+
+
+def _sizes(subject: Subject) -> Iterator[Diagnostic]:
+    for size in subject.program.sizes:
+        line = subject.declared_line(size.name)
+        if size.value is not None and size.value < 1:
+            yield Diagnostic(NAME, size.name, f"{size.name} = {size.value}", "at least 1", line=line, nearest="1")
+        elif size.value is not None and size.value % max(1, size.multiple):
+            nearest = max(1, round(size.value / size.multiple)) * size.multiple
+            yield Diagnostic(
+                NAME, size.name, f"{size.name} = {size.value}", f"a multiple of {size.multiple}", line=line,
+                nearest=str(nearest), limit="multiple", asked=float(size.value), available=float(size.multiple),
+            )  # fmt: skip
+        if size.low is not None and size.high is not None and size.low > size.high:
+            yield Diagnostic(NAME, size.name, f"from {size.low} to {size.high}", "a range that is not empty", line=line)
+
+
+def _at(subject: Subject, sizes: dict[str, int]) -> Iterator[Diagnostic]:
+    try:
+        numbers = numbers_of(subject.program, sizes)
+    except EvaluationError as error:
+        name = next((const.name for const in subject.program.consts if _broken(subject, sizes, const.name)), "const")
+        yield Diagnostic(NAME, name, str(error), "a value", line=subject.declared_line(name))
+        return
+    for const in subject.program.consts:
+        yield from _judge(const.value, numbers, 0, const.name, subject.declared_line(const.name), sizes)
+    for buffer in subject.program.buffers:
+        for extent in buffer.shape:
+            yield from _judge(extent, numbers, 1, buffer.name, subject.declared_line(buffer.name), sizes)
+    for index, launch in enumerate(subject.program.launches):
+        line = subject.launch_line(index)
+        for axis in launch.axes:
+            yield from _judge(axis.extent, numbers, 1, f"grid {axis.name}", line, sizes)
+        yield from _judge(launch.threads, numbers, 1, "threads", line, sizes)
+        for extent in (*launch.cluster, *(expr for expr in (launch.persistent, launch.group) if expr is not None)):
+            yield from _judge(extent, numbers, 1, f"launch {launch.name}", line, sizes)
+    for path, statement in subject.sites:
+        for field, expr, least in _counts(statement):
+            yield from _judge(expr, numbers, least, field, subject.lines[path], sizes, subject, path)
+        for part in _inner(statement):
+            yield from _judge(part, numbers, None, subject.words(path), subject.lines[path], sizes, subject, path)
+
+
+def _broken(subject: Subject, sizes: dict[str, int], upto: str) -> bool:
+    names: dict[str, int | float] = dict(sizes)
+    for const in subject.program.consts:
+        try:
+            names[const.name] = evaluate(const.value, names)
+        except EvaluationError:
+            return const.name == upto
+    return False
+
+
+def _counts(statement: ir.Statement) -> Iterator[tuple[str, Expr, int]]:
+    """The numbers of a statement that count something, with the least that makes sense."""
+    match statement:
+        case ir.Declare(buffer):
+            for extent in buffer.shape:
+                yield buffer.name, extent, 1
+            yield f"{buffer.name} pad", buffer.pad, 0
+            match buffer.spread:
+                case ir.Threads(threads, each):
+                    for count in (*threads, *each):
+                        yield f"{buffer.name} spread", count, 1
+                case ir.Lanes(count):
+                    yield f"{buffer.name} spread", count, 1
+        case ir.Barrier(name, slots, arrivals):
+            yield f"{name} slots", slots, 1
+            yield f"{name} arrivals", arrivals, 1
+        case ir.WarpRole(name=name, first=first, last=last):
+            yield f"{name} warps", first, 0
+            yield f"{name} warps", last, 0
+        case ir.For(variable=variable, step=step, unroll=unroll, stages=stages):
+            yield f"step of {variable}", step, 1
+            if unroll is not None:
+                yield f"unroll of {variable}", unroll, 1
+            if stages is not None:
+                yield f"pipeline_stage of {variable}", stages, 1
+        case ir.WaitGroup(pending=pending):
+            yield "pending", pending, 0
+        case ir.Expect(bytes=size):
+            yield "bytes", size, 0
+        case ir.Copy(vector=vector) | ir.Assign(vector=vector) if vector is not None:
+            yield "vector", vector, 1
+
+
+def _inner(statement: ir.Statement) -> Iterator[Expr]:
+    """Loop bounds, and divisions of known numbers inside of them."""
+    if isinstance(statement, ir.For):
+        yield from (statement.start, statement.stop)
+
+
+def _judge(
+    expr: Expr,
+    numbers: dict[str, int | float],
+    least: int | None,
+    field: str,
+    line: int,
+    sizes: dict[str, int],
+    subject: Subject | None = None,
+    path: Path = (),
+) -> Iterator[Diagnostic]:
+    where = subject.place(path) if subject is not None else ""
+    if not names_in(expr) <= numbers.keys():
+        # it depends on a loop or block: the divisions in it must still be whole
+        for part in parts_of(expr):
+            if isinstance(part, Binary) and part.op == "/" and names_in(part) <= numbers.keys():
+                yield from _judge(part, numbers, None, field, line, sizes, subject, path)
+        return
+    try:
+        value = evaluate(expr, numbers)
+    except EvaluationError as error:
+        yield Diagnostic(NAME, field, str(error), "a value", line=line, where=where)
+        return
+    used = ", ".join(f"{name} = {value}" for name, value in numbers.items() if name in names_in(expr))
+    if isinstance(value, bool) or value != int(value):
+        nearest, size = _divides(expr, numbers)
+        yield Diagnostic(
+            NAME, field, f"{show(expr)} is {value:g} ({used})", "a whole number: a tile that divides the size, or ceil and where",
+            line=line, where=where, nearest=nearest, limit=size, asked=float(value), available=float(int(value)),
+        )  # fmt: skip
+    elif least is not None and value < least:
+        yield Diagnostic(
+            NAME, field, f"{show(expr)} is {value} ({used})" if used else f"{value}", f"at least {least}",
+            line=line, where=where, nearest=str(least), limit=field, asked=float(value), available=float(least),
+        )  # fmt: skip
+
+
+def _divides(expr: Expr, numbers: dict[str, int | float]) -> tuple[str | None, str | None]:
+    """For a quotient of known numbers: the divisor nearest to the one asked for, and its name."""
+    if not isinstance(expr, Binary) or expr.op != "/":
+        return None, None
+    size, tile = evaluate(expr.left, numbers), evaluate(expr.right, numbers)
+    if not isinstance(size, int) or not isinstance(tile, int) or not 0 < size < 1 << 20:
+        return None, show(expr.right)
+    divisors = [value for value in range(1, min(size, 4 * tile) + 1) if size % value == 0]
+    return str(min(divisors, key=lambda value: (abs(value - tile), -value))), show(expr.right)
+
+
+PLUGIN: Law = Law(NAME, check, stage=0)
