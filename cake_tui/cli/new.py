@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--reference",
         metavar="KERNEL",
         default="matmul_bias_relu",
-        help='with --template: the kernel that computes the same, or "first" (matmul_bias_relu)',
+        help="with --template: the kernel that computes the same (matmul_bias_relu)",
     )
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from cake_tui.errors import ENVIRONMENT, UserError
 from cake_tui.kernels.folders import check_name, find
-from cake_tui.kernels.source import read_folder
+from cake_tui.kernels.source import load, read_folder
 from cake_tui.kernels.template import TARGET_OF
+from cake_tui.model.device import Target
 from cake_tui.toml import read_text, shown
 
 _ENTRY = {
@@ -36,7 +37,7 @@ def around(name: str, file: Path, reference: str) -> Path:
     """Make ``kernels/<name>`` around a kernel.c or kernel.cu; raises UserError and leaves nothing behind.
 
     Macros with a default (``#ifndef X``, ``#define X 4``) become knobs with that one value. `reference` is a
-    kernel that computes the same, whose buffers and shapes it takes over, or ``first``.
+    kernel that computes the same, whose buffers and shapes it takes over.
     """
     check_name(name)
     target = TARGET_OF.get(file.suffix)
@@ -46,7 +47,9 @@ def around(name: str, file: Path, reference: str) -> Path:
     entry = _ENTRY[target].search(source)
     if entry is None:
         raise UserError(f"{file}: no kernel in it; write one as {_FORM[target]}")
-    text = kernel_toml(f"kernel{file.suffix}", entry[1], dict(_MACRO.findall(source)), reference)
+    taken = _sizes_of(reference, target)
+    knobs = {macro: value for macro, value in _MACRO.findall(source) if macro not in taken}
+    text = kernel_toml(f"kernel{file.suffix}", entry[1], knobs, reference)
 
     def fill(file: Path, folder: Path) -> None:
         (folder / f"kernel{file.suffix}").write_text(source, encoding="utf-8", newline="")
@@ -64,6 +67,11 @@ def kernel_toml(file: str, entry: str, knobs: dict[str, str], reference: str) ->
     lines += ["[launch]", f"grid = [{', '.join(_grid(knobs))}]   # x first; how many tasks (blocks) an axis"]
     lines += [] if file.endswith(".c") else ["block = [256]", "smem_bytes = 0"]
     return "\n".join(lines) + "\n"
+
+
+def _sizes_of(reference: str, target: Target) -> tuple[str, ...]:
+    """Return the names of the sizes that the file gets as macros, which are no knobs."""
+    return load(reference, target=target).size_names
 
 
 def _grid(knobs: dict[str, str]) -> list[str]:

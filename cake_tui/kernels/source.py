@@ -82,10 +82,11 @@ def _read(folder: Path, name: str, target: Target, shapes: Sequence[str], seed: 
     is_template = table.has("template")
     if family is None and not is_template and "family" not in table.value:
         table.mistake((), f'neither "family" nor "template"; allowed: family = {shown(_families()[0])}, or template')
-    sizes, by_target = _read_shapes(table, parent)
-    buffers = _read_buffers(table, sizes, parent)
+    unread = parent is None and reference is None and table.has("reference")  # its mistake is noted; not those after it
+    sizes, by_target = _read_shapes(table, parent, required=not unread)
+    buffers = _read_buffers(table, sizes, parent, required=not unread)
     value = _read_value(table, family, sizes, buffers, parent)
-    if is_template and value == "" and reference is None:
+    if is_template and value == "" and reference is None and not unread:
         table.mistake((), 'a template needs a "reference": reference.py, another kernel\'s name, or "first"')
     targets = _read_targets(table)
     template = None
@@ -211,11 +212,13 @@ def _read_python(table: Table, path: Path) -> str | None:
     return text
 
 
-def _read_shapes(table: Table, parent: Problem | None) -> tuple[tuple[str, ...], dict[str, tuple[Shape, ...]]]:
+def _read_shapes(
+    table: Table, parent: Problem | None, *, required: bool
+) -> tuple[tuple[str, ...], dict[str, tuple[Shape, ...]]]:
     """Return the names of the sizes and the shapes of each target that has some."""
     if not table.has("shapes") and parent is not None:
         return parent.size_names, dict.fromkeys(TARGETS, parent.shapes)
-    found = table.raw("shapes", required=True)
+    found = table.raw("shapes", required=required)
     if found is None:
         return (), {}
     sizes: list[str] = []
@@ -263,10 +266,12 @@ def _read_sizes(one: Table, sizes: Sequence[str]) -> Shape | None:
     return Shape(tuple((name, good[name]) for name in sizes)) if len(good) == len(sizes) and good else None
 
 
-def _read_buffers(table: Table, sizes: Sequence[str], parent: Problem | None) -> tuple[BufferSpec, ...]:
+def _read_buffers(
+    table: Table, sizes: Sequence[str], parent: Problem | None, *, required: bool
+) -> tuple[BufferSpec, ...]:
     if not table.has("buffers") and parent is not None:
         return parent.buffers
-    tables = table.tables("buffers", required=True)
+    tables = table.tables("buffers", required=required)
     if len(tables) > _MOST_BUFFERS:
         table.mistake(("buffers",), f"{len(tables)} buffers; at most {_MOST_BUFFERS}")
     buffers: dict[str, BufferSpec] = {}
