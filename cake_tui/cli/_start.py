@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
-from cake_tui.config import sessions_dir
+from pathlib import Path
+
+from cake_tui import kernels
+from cake_tui.cli.status import line_about, summary_of
+from cake_tui.errors import UserError
+from cake_tui.store import name as names
+
+_NEXT = {
+    "running": "watch it:      cake-tui attach {name}",
+    "paused": "go on with it: cake-tui resume {name}",
+    "stopped": "go on with it: cake-tui resume {name}",
+    "gone": "go on with it: cake-tui resume {name}",
+    "failed": "see why:       cake-tui tail {name}",
+    "done": "take the best: cake-tui export {name}",
+}
+_MOST = 20
 
 
 def start_screen() -> str:
-    """Return the text for ``cake-tui`` without a command."""
-    folder = sessions_dir()
-    found = sorted(path.parent.name for path in folder.glob("*/session.toml")) if folder.is_dir() else []
-    if not found:
-        return (
-            f"No sessions in {folder}.\n\n"
-            "Begin one:   cake-tui run matmul_bias_relu --name first\n"
-            "Look around: cake-tui --help · cake-tui doctor\n"
-        )
-    lines = [f"Sessions in {folder}:", *(f"  {name}" for name in found), ""]
-    lines += [f"Watch one:   cake-tui attach {found[-1]}", "Begin one:   cake-tui run matmul_bias_relu --name NAME", ""]
+    """Return the text for ``cake-tui`` without a command; a damaged session is named, never in the way."""
+    folder = names.folder_of()
+    found = names.all_names()
+    lines = [f"Sessions in {folder}:" if found else f"No sessions in {folder} yet."]
+    for name in found[-_MOST:]:
+        lines += [f"  {line}" for line in _about(folder / name)]
+    if len(found) > _MOST:
+        lines.append(f"  and {len(found) - _MOST} more: cake-tui list")
+    shown = kernels.names()
+    example = "matmul_bias_relu" if "matmul_bias_relu" in shown or not shown else shown[0]
+    lines += ["", f"Begin one:     cake-tui run {example} --name NAME"]
+    lines += [f"Kernels:       {', '.join(shown) or 'none'} (your own: cake-tui new --help)"]
+    lines += ["This machine:  cake-tui doctor", "All commands:  cake-tui --help", ""]
     return "\n".join(lines)
+
+
+def _about(path: Path) -> tuple[str, str]:
+    try:
+        state = summary_of(path).state
+        said = line_about(path)
+    except UserError as error:
+        return f"{path.name}: damaged: {str(error).splitlines()[0]}", f"    see: cake-tui show {path.name}"
+    return said, "    " + _NEXT.get(state, "look at it:    cake-tui show {name}").format(name=path.name)
