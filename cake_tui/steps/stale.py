@@ -21,8 +21,9 @@ SHIFT = 0.02  # S4: off the normal rate by more than this
 SHIFT_SERIES = 3  # S4: for so many series in a row
 MORE_TASKS = 1.0  # S9: so many runnable tasks of others above the normal, before and after
 MORE_STEAL_PCT = 5.0  # S9: so much more of the time taken by the hypervisor
-PAUSE_S = 30.0  # S9: in all, until the guard goes on with what there is
-CALM_SERIES = 10  # S9: the machine counts as shared until so many quiet series in a row
+PAUSE_S = 30.0  # S9: in all, until the guard goes on with what there is; half as long each time it did
+CALM_SERIES = 10  # S9: the machine counts as shared until so many quiet series in a row; twice as many each time
+MOST_HALVINGS = 6
 LEARN_SERIES = 5  # the normal rate is the median of the first so many
 WIDER = 1.5  # a state taken as normal is given this much room
 
@@ -43,6 +44,7 @@ class State(msgspec.Struct, frozen=True):
     refused: tuple[tuple[str, Series], ...] = ()  # in a row, with the code that refused each
     quiet: tuple[float | None, float | None] | None = None  # load and steal before a busy state was taken as normal
     calm: int = 0  # series in a row, since then, that the quiet normal would have let through
+    given_in: int = 0  # how often a busy state was taken as normal: who waits in vain waits less the next time
 
     @property
     def shared(self) -> bool:
@@ -124,6 +126,7 @@ def _adopt_load(state: State, seen: list[Series]) -> State:
         steal_pct=max([state.steal_pct or 0.0, *steals]),
         quiet=state.quiet or (state.load, state.steal_pct),
         calm=0,
+        given_in=state.given_in + 1,
     )
 
 
@@ -160,7 +163,8 @@ def _refuse(state: State, series: Series, check: Refusal, saw: str, refusals: in
     streak = (*state.refused, (check.code, series))
     if len(streak) >= refusals:
         return _give_in(state, streak, check, saw, refusals)
-    pause_s = check.total_pause_s * 2.0 ** (len(streak) - 1) / (2.0 ** (refusals - 1) - 1.0)
+    total_s = check.total_pause_s / 2.0 ** min(state.given_in, MOST_HALVINGS)
+    pause_s = total_s * 2.0 ** (len(streak) - 1) / (2.0 ** (refusals - 1) - 1.0)
     state = msgspec.structs.replace(state, refused=streak, last=(state.last + rates_of(series))[-2:])
     reaction = check.reaction if pause_s == 0.0 else f"{check.reaction} of {pause_s:.1f} s"
     return state, Judgement(keep=False, stale=(Stale(check.code, saw, reaction),), pause_s=pause_s)
@@ -222,7 +226,7 @@ def _calm_down(state: State, series: Series) -> tuple[State, bool]:
     load, steal_pct = state.quiet
     quiet = msgspec.structs.replace(state, load=load, steal_pct=steal_pct)
     calm = state.calm + 1 if _foreign_load(quiet, series) is None else 0
-    if calm < CALM_SERIES:
+    if calm < CALM_SERIES * 2 ** min(state.given_in - 1, MOST_HALVINGS):
         return msgspec.structs.replace(state, calm=calm), False
     return msgspec.structs.replace(quiet, quiet=None, calm=0), True
 

@@ -238,3 +238,13 @@ def test_clock_that_never_settles_is_measured_with_its_own_steps_as_normal() -> 
     kept = [judgement.keep for judgement in judgements]
     assert sum(kept) >= 180
     assert all(kept[100:])
+
+
+def test_machine_that_is_busy_now_and_then_costs_less_waiting_each_time() -> None:
+    state, waited = learned(), []
+    for _ in range(5):
+        state, judgements = feed([series(2.0, load=3.0)] * 8, state)
+        waited.append(sum(judgement.pause_s for judgement in judgements))
+        state, _ = feed([series(2.0)] * 400, state)
+        assert not state.shared
+    assert waited == pytest.approx([30.0, 15.0, 7.5, 3.75, 1.875])
