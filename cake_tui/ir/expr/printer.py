@@ -18,7 +18,7 @@ from cake_tui.ir.expr.nodes import (
 )
 
 _TIGHT = ("*", "/", "%")
-_NOT = PRECEDENCE["and"]
+_NOT = PRECEDENCE["<"]  # looser than a comparison, tighter than and
 _MINUS = PRECEDENCE["*"] + 1
 
 
@@ -33,7 +33,7 @@ def show(expr: Expr, least: int = 0) -> str:
             text = f"-{show(operand, _MINUS)}"
             return f"({text})" if least > _MINUS else text
         case Unary(_, operand):
-            text = f"not {show(operand, _NOT + 1)}"
+            text = f"not {show(operand, _NOT)}"
             return f"({text})" if least > _NOT else text
         case Binary(op, left, right):
             level = PRECEDENCE[op]

@@ -23,7 +23,7 @@ from cake_tui.ir.program import (
     WarpRole,
 )
 from cake_tui.ir.text import compute, declarations, movement
-from cake_tui.ir.text.line import Line, lines_of, show_clause
+from cake_tui.ir.text.line import WORDS, Line, lines_of, show_clause
 from cake_tui.ir.walk import Path, children
 
 _READERS: dict[str, Callable[[Line], Statement]] = {
@@ -187,6 +187,8 @@ class _Parser:
         if word in ("for", "if", "role"):
             line.take()
             return [self._opened(word, line, depth)]
+        if word in WORDS and word not in _READERS:
+            raise line.error("a statement")
         if word not in _READERS or line.ahead(1) in ("[", "=", "+="):
             found: list[Statement] = [compute.read_assign(line)]
         else:

@@ -1,0 +1,153 @@
+// matmul_bias for x86-64-v4: split_k(threads_x=4, threads_y=4, thread_m=4, thread_n=2, vector=8, split_k=2)
+
+#include <string.h>
+
+enum {
+  threads_x = 4,
+  threads_y = 4,
+  thread_m = 4,
+  thread_n = 2,
+  vector = 8,
+  split_k = 2,
+  tile_n = thread_n * vector,
+};
+
+static inline long ceil_div(long a, long b) { return (a + b - 1) / b; }
+static inline long least(long a, long b) { return a < b ? a : b; }
+typedef float f32x8 __attribute__((vector_size(32)));
+typedef int i32x8 __attribute__((vector_size(32)));
+static inline f32x8 load_f32x8(const float *p) {
+  f32x8 v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+static inline f32x8 load_part_f32x8(const float *p, long count) {
+  float v[8];
+  for (int l = 0; l < 8; l++) v[l] = l < count ? p[l] : 0;
+  return load_f32x8(v);
+}
+static inline f32x8 relu_f32x8(f32x8 x) { return (f32x8)((i32x8)x & ~(x < 0)); }
+static inline f32x8 splat_f32x8(float x) { return x - (f32x8){0}; }
+static inline void store_f32x8(float *p, f32x8 v) { memcpy(p, &v, sizeof v); }
+static inline void store_part_f32x8(float *p, f32x8 v, long count) {
+  for (int l = 0; l < 8; l++)
+    if (l < count) p[l] = v[l];
+}
+
+void matmul(const int task[3], const float *restrict a, const float *restrict b, float *restrict partial, int M, int N, int K) {
+  const long bx = task[0];
+  const long by = task[1];
+  const long part = task[2];
+  for (long tx = bx * threads_x; tx < least((bx + 1) * threads_x, ceil_div(N, tile_n)); tx++) {
+    for (long ty = by * threads_y; ty < least((by + 1) * threads_y, ceil_div(M, thread_m)); ty++) {
+      if (ty * thread_m + thread_m <= M && tx * tile_n + tile_n <= N) {
+        f32x8 acc[thread_m][thread_n];
+        #pragma GCC unroll 4
+        for (int i = 0; i < thread_m; i++) {
+          #pragma GCC unroll 2
+          for (int j = 0; j < thread_n; j++)
+            acc[i][j] = splat_f32x8(0.0f);
+        }
+        for (long k = part * ceil_div(K, split_k); k < least((part + 1) * ceil_div(K, split_k), K); k++) {
+          f32x8 right[thread_n];
+          #pragma GCC unroll 2
+          for (int j = 0; j < thread_n; j++) {
+            const long n = tx * tile_n + j * vector;
+            right[j] = load_f32x8(&b[k * N + n]);
+          }
+          #pragma GCC unroll 4
+          for (int i = 0; i < thread_m; i++) {
+            const long m = ty * thread_m + i;
+            const float left = a[m * K + k];
+            #pragma GCC unroll 2
+            for (int j = 0; j < thread_n; j++)
+              acc[i][j] += left * right[j];
+          }
+        }
+        #pragma GCC unroll 4
+        for (int i = 0; i < thread_m; i++) {
+          const long m = ty * thread_m + i;
+          #pragma GCC unroll 2
+          for (int j = 0; j < thread_n; j++) {
+            const long n = tx * tile_n + j * vector;
+            store_f32x8(&partial[(part * M + m) * N + n], acc[i][j]);
+          }
+        }
+      } else {
+        f32x8 acc[thread_m][thread_n];
+        #pragma GCC unroll 4
+        for (int i = 0; i < thread_m; i++) {
+          #pragma GCC unroll 2
+          for (int j = 0; j < thread_n; j++)
+            acc[i][j] = splat_f32x8(0.0f);
+        }
+        for (long k = part * ceil_div(K, split_k); k < least((part + 1) * ceil_div(K, split_k), K); k++) {
+          f32x8 right[thread_n];
+          #pragma GCC unroll 2
+          for (int j = 0; j < thread_n; j++) {
+            const long n = tx * tile_n + j * vector;
+            right[j] = load_part_f32x8(&b[k * N + n], N - n);
+          }
+          #pragma GCC unroll 4
+          for (int i = 0; i < thread_m; i++) {
+            const long m = ty * thread_m + i;
+            const float left = m < M ? a[m * K + k] : 0;
+            #pragma GCC unroll 2
+            for (int j = 0; j < thread_n; j++)
+              acc[i][j] += left * right[j];
+          }
+        }
+        #pragma GCC unroll 4
+        for (int i = 0; i < thread_m; i++) {
+          const long m = ty * thread_m + i;
+          #pragma GCC unroll 2
+          for (int j = 0; j < thread_n; j++) {
+            const long n = tx * tile_n + j * vector;
+            if (m < M)
+              store_part_f32x8(&partial[(part * M + m) * N + n], acc[i][j], N - n);
+          }
+        }
+      }
+    }
+  }
+}
+
+void combine(const int task[3], const float *restrict bias, float *restrict y, float *restrict partial, int M, int N, int K) {
+  const long by = task[0];
+  for (long m = by * threads_y * thread_m; m < least((by + 1) * threads_y * thread_m, M); m++) {
+    for (long tx = 0; tx < ceil_div(N, tile_n); tx++) {
+      f32x8 acc[thread_n];
+      #pragma GCC unroll 2
+      for (int i = 0; i < thread_n; i++)
+        acc[i] = splat_f32x8(0.0f);
+      for (long part = 0; part < split_k; part++) {
+        if (tx * tile_n + tile_n <= N) {
+          #pragma GCC unroll 2
+          for (int i = 0; i < thread_n; i++) {
+            const long n = tx * tile_n + i * vector;
+            acc[i] += load_f32x8(&partial[(part * M + m) * N + n]);
+          }
+        } else {
+          #pragma GCC unroll 2
+          for (int i = 0; i < thread_n; i++) {
+            const long n = tx * tile_n + i * vector;
+            acc[i] += load_part_f32x8(&partial[(part * M + m) * N + n], N - n);
+          }
+        }
+      }
+      if (tx * tile_n + tile_n <= N) {
+        #pragma GCC unroll 2
+        for (int i = 0; i < thread_n; i++) {
+          const long n = tx * tile_n + i * vector;
+          store_f32x8(&y[m * N + n], relu_f32x8(acc[i] + load_f32x8(&bias[n])));
+        }
+      } else {
+        #pragma GCC unroll 2
+        for (int i = 0; i < thread_n; i++) {
+          const long n = tx * tile_n + i * vector;
+          store_part_f32x8(&y[m * N + n], relu_f32x8(acc[i] + load_part_f32x8(&bias[n], N - n)), N - n);
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,81 @@
+// matmul_bias for x86-64-v4: tiled(threads_x=4, threads_y=4, thread_m=4, thread_n=1, vector=4, block_k=64)
+
+#include <string.h>
+
+enum {
+  N = 512,
+  K = 512,
+  threads_x = 4,
+  threads_y = 4,
+  thread_m = 4,
+  thread_n = 1,
+  vector = 4,
+  block_k = 64,
+  tile_n = thread_n * vector,
+};
+
+typedef float f32x4 __attribute__((vector_size(16)));
+typedef int i32x4 __attribute__((vector_size(16)));
+static inline f32x4 load_f32x4(const float *p) {
+  f32x4 v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+static inline f32x4 relu_f32x4(f32x4 x) { return (f32x4)((i32x4)x & ~(x < 0)); }
+static inline f32x4 splat_f32x4(float x) { return x - (f32x4){0}; }
+static inline void store_f32x4(float *p, f32x4 v) { memcpy(p, &v, sizeof v); }
+
+void matmul(const int task[3], const float *restrict a, const float *restrict b, const float *restrict bias, float *restrict y) {
+  const long bx = task[0];
+  const long by = task[1];
+  _Alignas(64) float sums[threads_y * thread_m * (threads_x * tile_n)];
+  for (long kb = 0; kb < K / block_k; kb++) {
+    for (long tx = bx * threads_x; tx < (bx + 1) * threads_x; tx++) {
+      for (long ty = by * threads_y; ty < (by + 1) * threads_y; ty++) {
+        f32x4 acc[thread_m][thread_n];
+        #pragma GCC unroll 4
+        for (int i = 0; i < thread_m; i++) {
+          for (int j = 0; j < thread_n; j++)
+            acc[i][j] = splat_f32x4(0.0f);
+        }
+        if (kb > 0) {
+          #pragma GCC unroll 4
+          for (int i = 0; i < thread_m; i++) {
+            for (int j = 0; j < thread_n; j++)
+              acc[i][j] = load_f32x4(&sums[((ty - by * threads_y) * thread_m + i) * (threads_x * tile_n) + ((tx - bx * threads_x) * tile_n + j * vector)]);
+          }
+        }
+        for (long k = kb * block_k; k < (kb + 1) * block_k; k++) {
+          f32x4 right[thread_n];
+          for (int j = 0; j < thread_n; j++) {
+            const long n = tx * tile_n + j * vector;
+            right[j] = load_f32x4(&b[k * N + n]);
+          }
+          #pragma GCC unroll 4
+          for (int i = 0; i < thread_m; i++) {
+            const long m = ty * thread_m + i;
+            const float left = a[m * K + k];
+            for (int j = 0; j < thread_n; j++)
+              acc[i][j] += left * right[j];
+          }
+        }
+        if (kb + 1 < K / block_k) {
+          #pragma GCC unroll 4
+          for (int i = 0; i < thread_m; i++) {
+            for (int j = 0; j < thread_n; j++)
+              store_f32x4(&sums[((ty - by * threads_y) * thread_m + i) * (threads_x * tile_n) + ((tx - bx * threads_x) * tile_n + j * vector)], acc[i][j]);
+          }
+        } else {
+          #pragma GCC unroll 4
+          for (int i = 0; i < thread_m; i++) {
+            const long m = ty * thread_m + i;
+            for (int j = 0; j < thread_n; j++) {
+              const long n = tx * tile_n + j * vector;
+              store_f32x4(&y[m * N + n], relu_f32x4(acc[i][j] + load_f32x4(&bias[n])));
+            }
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,218 @@
+"""Structures of the contraction family on c: right at every size, in both builds, for every legal knob."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cake_tui import ir
+from cake_tui.errors import Ended, UserError
+from cake_tui.model.outcome import Rejected
+from cake_tui.model.schedule import KnobValue, Schedule
+from tests.ir.contractions import NARROW, UNIT, WIDE, compiled, exact, inputs, matmul, run
+
+GOLDEN = Path(__file__).parent / "golden"
+STRUCTURES = ir.structures(matmul(8, 8, 8), "c")
+SHAPES = [(1, 1, 1), (3, 5, 7), (64, 96, 48), (33, 17, 65), (1, 130, 9), (70, 1, 3), (50, 49, 300)]
+SETTINGS: dict[str, list[dict[str, KnobValue]]] = {
+    "naive": [{}],
+    "tiled": [
+        {},
+        {"thread_m": 6, "thread_n": 2, "vector": 8, "block_k": 16, "threads_x": 2, "threads_y": 1, "unroll": 4},
+        {"thread_m": 4, "vector": 16, "shared": True, "pad": 1, "block_k": 32, "threads_x": 2},
+        {"thread_m": 1, "vector": 1, "thread_n": 3, "shared": True, "pad": 16, "threads_x": 1, "threads_y": 1},
+    ],
+    "packed": [
+        {},
+        {
+            "thread_m": 8,
+            "thread_n": 2,
+            "vector": 16,
+            "block_k": 64,
+            "threads_x": 1,
+            "threads_y": 2,
+            "unroll": 2,
+            "pad": 1,
+        },
+        {"thread_m": 6, "thread_n": 4, "vector": 4, "shared": False, "block_k": 1024, "threads_x": 8},
+        {"thread_m": 2, "thread_n": 1, "vector": 1, "block_k": 128, "pad": 8},
+    ],
+    "split_k": [
+        {},
+        {"split_k": 16, "thread_m": 8, "thread_n": 2, "vector": 16, "threads_y": 1, "unroll": 4},
+        {"split_k": 4, "thread_m": 1, "vector": 1},
+    ],
+}
+
+
+def _schedule(structure: str, knobs: dict[str, KnobValue]) -> Schedule:
+    return ir.default_schedule(matmul(8, 8, 8), structure, "c", WIDE).with_knobs(knobs)
+
+
+def test_every_structure_has_settings_here() -> None:
+    assert set(SETTINGS) == set(STRUCTURES)
+    assert STRUCTURES[0] == "naive"
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize(
+    ("structure", "knobs"), [(structure, knobs) for structure, many in SETTINGS.items() for knobs in many]
+)
+def test_the_run_time_build_is_right_at_every_size(structure: str, knobs: dict[str, KnobValue], tmp_path: Path) -> None:
+    problem = matmul(*SHAPES[0])
+    program = ir.build(problem, _schedule(structure, knobs), "c", WIDE, runtime_sizes=True)
+    shapes = [matmul(*sizes).shapes[0] for sizes in SHAPES]
+    lowered = ir.lower(program, "c", WIDE.arch, shapes)
+    library = compiled(lowered, tmp_path)
+    for shape in shapes:
+        buffers = inputs(shape)
+        run(lowered, library, shape, buffers)
+        value, scale = exact(buffers)
+        assert (np.abs(buffers["y"] - np.maximum(value, 0)) <= 64 * UNIT * scale).all(), shape.text
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize(
+    ("structure", "knobs"), [(structure, knobs) for structure, many in SETTINGS.items() for knobs in many[-2:]]
+)
+@pytest.mark.parametrize("sizes", [(64, 96, 48), (33, 17, 65)])
+def test_the_full_build_is_right(
+    structure: str, knobs: dict[str, KnobValue], sizes: tuple[int, int, int], tmp_path: Path
+) -> None:
+    problem = matmul(*sizes)
+    lowered = ir.lower(
+        ir.build(problem, _schedule(structure, knobs), "c", WIDE, runtime_sizes=False), "c", WIDE.arch, problem.shapes
+    )
+    buffers = inputs(problem.shapes[0])
+    run(lowered, compiled(lowered, tmp_path), problem.shapes[0], buffers)
+    value, scale = exact(buffers)
+    assert (np.abs(buffers["y"] - np.maximum(value, 0)) <= 64 * UNIT * scale).all()
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_a_nan_reaches_its_row_and_nothing_else(structure: str, tmp_path: Path) -> None:
+    problem = matmul(9, 20, 5)
+    lowered = ir.lower(
+        ir.build(problem, _schedule(structure, {}), "c", WIDE, runtime_sizes=False), "c", WIDE.arch, problem.shapes
+    )
+    buffers = inputs(problem.shapes[0])
+    buffers["a"][3, 2] = np.nan
+    run(lowered, compiled(lowered, tmp_path), problem.shapes[0], buffers)
+    assert np.isnan(buffers["y"][3]).all()
+    assert not np.isnan(np.delete(buffers["y"], 3, axis=0)).any()
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("build", ["full", "runtime"])
+def test_the_source_reads_as_agreed(structure: str, build: str, golden: Callable[[Path, str], None]) -> None:
+    problem = matmul(512, 512, 512)
+    program = ir.build(problem, _schedule(structure, {}), "c", WIDE, runtime_sizes=build == "runtime")
+    golden(GOLDEN / f"{structure}-{build}.c", ir.lower(program, "c", WIDE.arch, problem.shapes).source)
+
+
+def test_proven_guards_leave_no_branch() -> None:
+    divided, tailed = matmul(512, 512, 512), matmul(500, 500, 500)
+    for structure in STRUCTURES:
+        knobs: dict[str, KnobValue] = {"block_k": 512} if structure in ("tiled", "packed") else {}
+        sources = [
+            ir.lower(
+                ir.build(problem, _schedule(structure, knobs), "c", WIDE, runtime_sizes=False),
+                "c",
+                "x86-64-v4",
+                problem.shapes,
+            ).source
+            for problem in (divided, tailed)
+        ]
+        assert "if (" not in sources[0]
+        assert "_part" not in sources[0]
+        assert sources[0] != sources[1]
+
+
+def test_constants_that_change_nothing_are_left_out_so_that_equal_code_is_equal() -> None:
+    problem = matmul(64, 64, 64)
+    sources = {
+        ir.lower(
+            ir.build(problem, _schedule("packed", {"block_k": block, "shared": False}), "c", WIDE, runtime_sizes=False),
+            "c", WIDE.arch, problem.shapes,
+        ).sha256
+        for block in (64, 256)
+    }  # fmt: skip
+    assert len(sources) == 1
+
+
+def test_a_register_block_beyond_the_registers_is_refused_with_the_figures() -> None:
+    problem = matmul(64, 64, 64)
+    with pytest.raises(Ended) as caught:
+        ir.build(problem, _schedule("packed", {"thread_m": 12, "thread_n": 3}), "c", WIDE, runtime_sizes=False)
+    outcome = caught.value.outcome
+    assert isinstance(outcome, Rejected)
+    found = outcome.diagnostics[0]
+    assert (found.field, found.limit, found.asked, found.available) == ("thread_m", "vector registers", 40, 32)
+    assert found.nearest == "thread_m <= 9"
+
+
+def test_legal_vectors_follow_the_device() -> None:
+    wide = {knob.name: knob.values for knob in ir.knobs(matmul(8, 8, 8), "packed", "c", WIDE)}
+    narrow = {knob.name: knob.values for knob in ir.knobs(matmul(8, 8, 8), "packed", "c", NARROW)}
+    assert (wide["vector"], narrow["vector"]) == ((1, 4, 8, 16), (1, 4))
+
+
+def test_ordered_sums_refuse_split_k() -> None:
+    with pytest.raises(Ended) as caught:
+        ir.build(matmul(8, 8, 8, accumulation="ordered"), _schedule("split_k", {}), "c", WIDE, runtime_sizes=False)
+    assert isinstance(caught.value.outcome, Rejected)
+    assert caught.value.outcome.diagnostics[0].field == "accumulation"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("relu(acc + bias[n]", "value, line 1, column 19"),
+        ("acc + skip[m, n]", "value uses skip"),
+        ("acc * scale", "value uses scale"),
+        ("frobnicate(acc)", "the function frobnicate"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_the_users_mistake(value: str, said: str) -> None:
+    with pytest.raises(UserError, match="kernel matmul_bias") as caught:
+        ir.build(matmul(8, 8, 8, value), _schedule("naive", {}), "c", WIDE, runtime_sizes=False)
+    assert said in str(caught.value)
+
+
+def test_knob_values_are_checked_with_the_nearest_legal_one() -> None:
+    for knobs, field, nearest in (
+        ({"vector": 7}, "vector", "8"),
+        ({"block_k": 4096}, "block_k", "1024"),
+        ({"deep": 1}, "deep", None),
+    ):
+        with pytest.raises(Ended) as caught:
+            ir.build(matmul(8, 8, 8), _schedule("packed", knobs), "c", WIDE, runtime_sizes=False)
+        assert isinstance(caught.value.outcome, Rejected)
+        found = caught.value.outcome.diagnostics[0]
+        assert (found.field, found.nearest) == (field, nearest)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_every_legal_schedule_lowers_or_says_why_not(data: st.DataObject) -> None:
+    problem = matmul(*(data.draw(st.integers(1, 300)) for _ in range(3)))
+    structure = data.draw(st.sampled_from(STRUCTURES))
+    device = data.draw(st.sampled_from([WIDE, NARROW]))
+    knobs = {knob.name: data.draw(st.sampled_from(knob.values)) for knob in ir.knobs(problem, structure, "c", device)}
+    schedule = Schedule.of(structure, knobs)
+    runtime = data.draw(st.booleans())
+    try:
+        program = ir.build(problem, schedule, "c", device, runtime_sizes=runtime)
+    except Ended as ended:
+        assert isinstance(ended.outcome, Rejected)
+        assert ended.outcome.diagnostics[0].field in ("thread_m", "accumulation")
+        return
+    lowered = ir.lower(program, "c", device.arch, problem.shapes)
+    assert lowered.plan(problem.shapes[0]).launches
+    assert lowered == ir.lower(program, "c", device.arch, problem.shapes)
