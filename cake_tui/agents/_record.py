@@ -14,6 +14,7 @@ from cake_tui.model.outcome import FAILED
 from cake_tui.model.row import Row
 from cake_tui.model.schedule import Schedule
 
+LEADERS = 64
 AGAIN = ("Interrupted",)  # endings that leave a schedule untried
 
 
@@ -25,11 +26,12 @@ class Tried:
     measured: list[Row] = field(default_factory=list)
     failed: list[Row] = field(default_factory=list)
     curve: list[float] = field(default_factory=list)  # the best standing after each measured row
+    leaders: list[Row] = field(default_factory=list)  # the best `LEADERS` rows are among these
 
     @property
     def best(self) -> Row | None:
         """The row of the highest standing, the earliest of equals."""
-        return max(self.measured, key=standing_of, default=None)
+        return max(self.leaders, key=standing_of, default=None)
 
     @property
     def first_round(self) -> int:
@@ -43,8 +45,16 @@ class Tried:
         return self.curve[-1] - self.curve[half - 1] if half else 0.0
 
     def top(self, count: int) -> list[Row]:
-        """The best rows, best first."""
-        return heapq.nlargest(count, self.measured, key=standing_of)
+        """The best rows, best first, at most `LEADERS`."""
+        return heapq.nlargest(count, self.leaders, key=standing_of)
+
+    def add(self, row: Row, standing: float) -> None:
+        """Take in a row that has a time."""
+        self.measured.append(row)
+        self.curve.append(max(standing, self.curve[-1]) if self.curve else standing)
+        self.leaders.append(row)
+        if len(self.leaders) > 2 * LEADERS:
+            self.leaders = heapq.nlargest(LEADERS, self.leaders, key=standing_of)
 
 
 class Record:
@@ -86,8 +96,7 @@ class Record:
         if tried is None:
             tried = self.structures[row.schedule.structure] = Tried(row.schedule.structure)
         if row.standing is not None:
-            tried.measured.append(row)
-            tried.curve.append(max(row.standing, tried.curve[-1] if tried.curve else row.standing))
+            tried.add(row, row.standing)
         elif row.outcome in FAILED or row.outcome == "Rejected":
             tried.failed.append(row)
         if row.outcome not in AGAIN and row.verdict != "noisy":

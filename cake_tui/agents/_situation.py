@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from cake_tui.agents._record import Record, Tried
@@ -104,9 +104,9 @@ class Situation:
         return shapes
 
 
-def is_explored(schedule: Schedule, here: Schedule, shapes: Iterable[tuple[float, float]]) -> bool:
+def is_explored(schedule: Schedule, here: Schedule, shapes: Collection[tuple[float, float]]) -> bool:
     """Tell whether a schedule's block shape is that of, or next to, one that brought nothing (an octave a side)."""
-    shape = shape_of(schedule)
+    shape = shape_of(schedule) if shapes else None
     if shape is None or shape == shape_of(here):
         return False
     return any(abs(shape[0] - x) <= 1.0 and abs(shape[1] - y) <= 1.0 for x, y in shapes)
@@ -114,7 +114,8 @@ def is_explored(schedule: Schedule, here: Schedule, shapes: Iterable[tuple[float
 
 def shape_of(schedule: Schedule) -> tuple[float, float] | None:
     """The block's shape in octaves; None where the structure has no such knobs."""
-    x, y = schedule.knob("threads_x"), schedule.knob("threads_y")
+    knobs = dict(schedule.knobs)
+    x, y = knobs.get("threads_x"), knobs.get("threads_y")
     if not isinstance(x, int) or not isinstance(y, int) or x < 1 or y < 1:
         return None
     return math.log2(x), math.log2(y)

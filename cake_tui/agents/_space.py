@@ -1,28 +1,38 @@
-"""The legal moves from a schedule, remembered: what the menu refuses is never proposed, and it is asked once."""
+"""Where the menu's moves lead, learnt once a structure: the menu is asked rarely, and always before a proposal.
+
+Most moves set knobs to fixed values. Asked from two schedules that differ, such a move shows all that it sets; from
+then on its result is laid down without asking. Moves that answer otherwise (a switch) are asked each time.
+"""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from cake_tui.errors import Ended
 from cake_tui.menu import Menu
 from cake_tui.model.move import Level, Move
-from cake_tui.model.outcome import Rejected
-from cake_tui.model.schedule import Schedule
+from cake_tui.model.schedule import KnobValue, Schedule
 
-KEPT = 4096  # schedules whose moves are remembered
-# Refusals that hold for every schedule of a structure; others depend on its numbers.
-OF_STRUCTURE = frozenset({"menu", "no-meaning", "legal-values", "accumulation"})
+KEPT = 4096  # schedules whose steps are remembered
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A legal move with the schedule that it leads to."""
+    """Moves with the schedule that they lead to; a micro step's is laid down, not asked, until `confirm`."""
 
     moves: tuple[Move, ...]
     schedule: Schedule
     level: Level
+
+
+class _Effects(msgspec.Struct):
+    """What the menu's moves do from the schedules of one structure."""
+
+    sets: dict[Move, dict[str, KnobValue]] = {}
+    varying: list[Move] = []  # to be asked from each schedule
+    macro: list[Move] = []
 
 
 class Space:
@@ -30,13 +40,14 @@ class Space:
 
     def __init__(self) -> None:
         self._menu: Menu | None = None
-        self._steps: dict[Schedule, tuple[Step, ...]] = {}
-        self._refused: dict[str, set[Move]] = {}
+        self._effects: dict[str, _Effects] = {}
+        self._micro: dict[Schedule, tuple[Step, ...]] = {}
+        self._macro: dict[Schedule, tuple[Step, ...]] = {}
 
     def bind(self, menu: Menu) -> None:
         """Use this menu from here on."""
         if menu is not self._menu and menu != self._menu:
-            self._steps, self._refused = {}, {}
+            self._effects, self._micro, self._macro = {}, {}, {}
         self._menu = menu
 
     @property
@@ -46,55 +57,138 @@ class Space:
             raise ValueError("no menu was bound")
         return self._menu
 
-    def steps(self, schedule: Schedule, level: Level | None = None) -> tuple[Step, ...]:
-        """Return the single moves that are legal from a schedule, in the menu's order."""
-        found = self._steps.get(schedule)
+    def micro(self, schedule: Schedule) -> tuple[Step, ...]:
+        """Return the single moves that change numbers, in the menu's order."""
+        found = self._micro.get(schedule)
         if found is None:
-            if len(self._steps) >= KEPT:
-                self._steps.clear()
-            refused = self._refused.setdefault(schedule.structure, set())
-            moves = (move for move in self.menu.moves(schedule) if move not in refused)
-            found = tuple(step for move in moves if (step := self._try(schedule, move)) is not None)
-            self._steps[schedule] = found
-        return found if level is None else tuple(step for step in found if step.level == level)
-
-    def joined(self, schedule: Schedule, moves: tuple[Move, ...], level: Level) -> Step | None:
-        """Return several moves as one step, None where the menu refuses one or the level is another."""
-        try:
-            changed, reached = self.menu.apply(schedule, moves)
-        except Ended:
-            return None
-        return Step(moves, changed, reached) if reached == level else None
-
-    def guessed_joints(self, schedule: Schedule, count: int, most: int, rng: random.Random) -> list[Step]:
-        """Draw up to `count` steps of two to `most` micro moves of different actions.
-
-        Their schedules are guessed by laying the single moves' changes over each other, which is quick; ask
-        `joined` before one is proposed.
-        """
-        by_action: dict[str, list[Step]] = {}
-        for step in self.steps(schedule, "micro"):
-            by_action.setdefault(step.moves[0].action, []).append(step)
-        names = list(by_action)
-        found: list[Step] = []
-        if len(names) < 2:
-            return found
-        before = dict(schedule.knobs)
-        for _ in range(count):
-            chosen = [rng.choice(by_action[name]) for name in rng.sample(names, min(len(names), rng.randint(2, most)))]
-            after = dict(before)
-            for step in chosen:
-                after.update(pair for pair in step.schedule.knobs if before.get(pair[0]) != pair[1])
-            moves = tuple(move for step in chosen for move in step.moves)
-            found.append(Step(moves, Schedule.of(schedule.structure, after), "micro"))
+            effects = self._learnt(schedule)
+            before = dict(schedule.knobs)
+            steps = {move: _laid(schedule, before, move, sets) for move, sets in effects.sets.items()}
+            steps |= {move: self._ask(schedule, (move,)) for move in effects.varying}
+            order = (steps[move] for move in self.menu.moves(schedule) if move in steps)
+            found = tuple(step for step in order if step is not None and step.level == "micro")
+            _remember(self._micro, schedule, found)
         return found
 
-    def _try(self, schedule: Schedule, move: Move) -> Step | None:
+    def macro(self, schedule: Schedule) -> tuple[Step, ...]:
+        """Return the single moves that change the structure, in the menu's order."""
+        found = self._macro.get(schedule)
+        if found is None:
+            effects = self._learnt(schedule)
+            steps = (self._ask(schedule, (move,)) for move in (*effects.macro, *effects.varying))
+            found = tuple(step for step in steps if step is not None and step.level == "macro")
+            _remember(self._macro, schedule, found)
+        return found
+
+    def confirm(self, schedule: Schedule, step: Step) -> Step | None:
+        """Ask the menu: return the step as it really is, None where a move is refused or the level is another."""
+        asked = self._ask(schedule, step.moves)
+        return asked if asked is not None and asked.level == step.level else None
+
+    def join(self, schedule: Schedule, steps: Sequence[Step]) -> Step:
+        """Lay the changes of several micro steps over each other, the later ones on top."""
+        changes: dict[str, KnobValue] = {}
+        moves: tuple[Move, ...] = ()
+        for step in steps:
+            changes.update(_difference(schedule, step.schedule))
+            moves += step.moves
+        return Step(moves, _with(schedule, changes), "micro")
+
+    def joints(self, schedule: Schedule, count: int, most: int, rng: random.Random) -> list[Step]:
+        """Draw up to `count` steps of two to `most` micro moves of different actions."""
+        choices = list(self.by_action(schedule).values())
+        if len(choices) < 2:
+            return []
+        found = []
+        for _ in range(count):
+            chosen = rng.sample(choices, min(len(choices), rng.randint(2, most)))
+            found.append(self.join(schedule, [rng.choice(steps) for steps in chosen]))
+        return found
+
+    def by_action(self, schedule: Schedule) -> dict[str, list[Step]]:
+        """Return the micro steps by the names of their actions, in the menu's order."""
+        steps: dict[str, list[Step]] = {}
+        for step in self.micro(schedule):
+            steps.setdefault(step.moves[0].action, []).append(step)
+        return steps
+
+    def _learnt(self, schedule: Schedule) -> _Effects:
+        found = self._effects.get(schedule.structure)
+        if found is None:
+            found = self._effects[schedule.structure] = self._learn(schedule)
+        return found
+
+    def _learn(self, here: Schedule) -> _Effects:
+        """Ask every move from `here` and from a schedule that differs from it in all that moves set."""
+        effects = _Effects()
+        moves = self.menu.moves(here)
+        from_here = {move: self._ask(here, (move,)) for move in moves}
+        there = here
+        for move in {step.moves[0].action: move for move, step in from_here.items() if step is not None}.values():
+            step = self._ask(there, (move,))
+            there = step.schedule if step is not None and step.level == "micro" else there
+        for move in moves:
+            asked = ((here, from_here[move]), (there, self._ask(there, (move,))))
+            levels = {step.level for _, step in asked if step is not None}
+            sets = _all_that_is_set(asked)
+            if "macro" in levels:
+                effects.macro.append(move)
+            elif sets is None:
+                effects.varying.append(move)
+            elif sets:
+                effects.sets[move] = sets
+        return effects
+
+    def _ask(self, schedule: Schedule, moves: tuple[Move, ...]) -> Step | None:
         try:
-            changed, level = self.menu.apply(schedule, (move,))
-        except Ended as ended:
-            outcome = ended.outcome
-            if isinstance(outcome, Rejected) and any(d.law in OF_STRUCTURE for d in outcome.diagnostics):
-                self._refused[schedule.structure].add(move)
+            changed, level = self.menu.apply(schedule, moves)
+        except Ended:
             return None
-        return Step((move,), changed, level)
+        return Step(moves, changed, level)
+
+
+def _all_that_is_set(asked: tuple[tuple[Schedule, Step | None], ...]) -> dict[str, KnobValue] | None:
+    """Return the knobs that a move sets in both answers; empty where both refuse, None where they do not agree."""
+    sets: dict[str, KnobValue] = {}
+    for before, step in asked:
+        known = dict(before.knobs)
+        for name, value in step.schedule.knobs if step is not None else ():
+            if known.get(name) != value and sets.setdefault(name, value) != value:
+                return None
+    for before, step in asked:
+        # A refusal fits only where nothing would change.
+        after = dict(step.schedule.knobs) if step is not None else dict(before.knobs)
+        if {**dict(before.knobs), **sets} != after:
+            return None
+    return sets
+
+
+def _laid(
+    schedule: Schedule, before: Mapping[str, KnobValue], move: Move, sets: Mapping[str, KnobValue]
+) -> Step | None:
+    if all(before.get(name) == value for name, value in sets.items()):
+        return None
+    return Step((move,), _with(schedule, sets), "micro")
+
+
+def _difference(before: Schedule, after: Schedule) -> list[tuple[str, KnobValue]]:
+    """Return the knobs of `after` that `before` has otherwise."""
+    if len(before.knobs) == len(after.knobs):
+        return [there for here, there in zip(before.knobs, after.knobs) if here != there]
+    known = dict(before.knobs)
+    return [(name, value) for name, value in after.knobs if known.get(name) != value]
+
+
+def _with(schedule: Schedule, changes: Mapping[str, KnobValue]) -> Schedule:
+    """As `Schedule.with_knobs`, without sorting where no knob is new."""
+    after = dict(schedule.knobs)
+    after.update(changes)
+    if len(after) != len(schedule.knobs):
+        return Schedule.of(schedule.structure, after)
+    return Schedule(schedule.structure, tuple(after.items()))
+
+
+def _remember(kept: dict[Schedule, tuple[Step, ...]], schedule: Schedule, steps: tuple[Step, ...]) -> None:
+    if len(kept) >= KEPT:
+        kept.clear()
+    kept[schedule] = steps

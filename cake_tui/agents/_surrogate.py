@@ -9,7 +9,7 @@ BLAS call, so that no thread of a pool is left spinning beside a timed section.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,15 @@ class Surrogate:
 
     def __init__(self, schedules: Sequence[Schedule], standings: Sequence[float], noise: float) -> None:
         """Condition on standings (ln units) measured with `noise` (standard deviation, ln units)."""
-        self._axes = _axes(schedules)
-        self._seen = self._vectors(schedules)
+        knobs: dict[str, list[str]] = {}
+        for schedule in schedules:
+            for name, value in schedule.knobs:
+                words = knobs.setdefault(name, [])
+                if isinstance(value, str):
+                    words.append(value)
+        self._names = tuple(sorted(knobs))
+        self._axes = [_Axis(knobs[name]) for name in self._names]
+        self._seen = self.vectors(schedules)
         values = np.asarray(standings, dtype=np.float64)
         self._centre = float(values.mean())
         self.scale = max(SCALE_LEAST, float(values.std()))
@@ -38,26 +45,31 @@ class Surrogate:
         self._inverse = _inverse(gram)
         self._weights: Array = (self._inverse * ((values - self._centre) / self.scale)[None, :]).sum(axis=1)
 
-    def predict(self, schedules: Sequence[Schedule]) -> tuple[Array, Array]:
-        """Return mean and standard deviation (ln units) of the schedules' standings."""
-        near = self._kernel(self._vectors(schedules), self._seen)
+    def predict(self, vectors: Array) -> tuple[Array, Array]:
+        """Return mean and standard deviation (ln units) of the standings at `vectors`."""
+        near = self._kernel(vectors, self._seen)
         mean = self._centre + self.scale * (near * self._weights[None, :]).sum(axis=1)
         explained = _forms(near, self._inverse)
         return mean, self.scale * np.sqrt(np.maximum(1e-9, 1.0 - explained))
 
-    def alike(self, schedules: Sequence[Schedule], one: Schedule) -> Array:
-        """Return the prior correlation of each schedule with one."""
-        correlation: Array = self._kernel(self._vectors(schedules), self._vectors([one]))[:, 0]
+    def alike(self, vectors: Array, index: int) -> Array:
+        """Return the prior correlation of each vector with one of them."""
+        correlation: Array = self._kernel(vectors, vectors[index : index + 1])[:, 0]
         return correlation
 
-    def _vectors(self, schedules: Sequence[Schedule]) -> Array:
+    def vectors(self, schedules: Sequence[Schedule]) -> Array:
+        """Return the schedules as points, one row each; knobs that no known schedule has are left out."""
         out = np.zeros((len(schedules), max(1, len(self._axes))), dtype=np.float64)
         for row, schedule in enumerate(schedules):
-            for name, value in schedule.knobs:
-                axis = self._axes.get(name)
-                if axis is not None:
-                    out[row, axis[0]] = _place(value, axis[1])
+            out[row] = [axis.place(value) for axis, value in self._paired(schedule)] or 0.0
         return out
+
+    def _paired(self, schedule: Schedule) -> list[tuple[_Axis, KnobValue]]:
+        # Schedules of one structure have the same knobs in the same order; others take the slow way.
+        if tuple(name for name, _ in schedule.knobs) == self._names:
+            return [(axis, value) for axis, (_, value) in zip(self._axes, schedule.knobs)]
+        given = dict(schedule.knobs)
+        return [(axis, given.get(name, 0)) for axis, name in zip(self._axes, self._names)]
 
     def _kernel(self, left: Array, right: Array) -> Array:
         squares = (left[:, None, :] - right[None, :, :]) ** 2
@@ -67,24 +79,27 @@ class Surrogate:
         return kernel
 
 
-def _axes(schedules: Sequence[Schedule]) -> dict[str, tuple[int, tuple[str, ...]]]:
-    """Give each knob an axis; words get the list of those that occur."""
-    words: dict[str, set[str]] = {}
-    for schedule in schedules:
-        for name, value in schedule.knobs:
-            found = words.setdefault(name, set())
-            if isinstance(value, str):
-                found.add(value)
-    return {name: (axis, tuple(sorted(words[name]))) for axis, name in enumerate(sorted(words))}
+class _Axis:
+    """Where a knob's values lie, in octaves; words get places of their own, two octaves apart."""
 
+    def __init__(self, words: Iterable[str]) -> None:
+        self._words = sorted(set(words))
+        self._places: dict[KnobValue, float] = {}
 
-def _place(value: KnobValue, words: tuple[str, ...]) -> float:
-    if isinstance(value, bool):
-        return 2.0 * value
-    if isinstance(value, str):
-        # A word nobody has tried lies beyond the others.
-        return 2.0 * (words.index(value) if value in words else len(words))
-    return math.copysign(math.log2(1.0 + abs(value)), value)
+    def place(self, value: KnobValue) -> float:
+        """Return the value's coordinate."""
+        found = self._places.get(value)
+        if found is None:
+            found = self._places[value] = self._new(value)
+        return found
+
+    def _new(self, value: KnobValue) -> float:
+        if isinstance(value, bool):
+            return 2.0 * value
+        if isinstance(value, str):
+            # A word nobody has tried lies beyond the others.
+            return 2.0 * (self._words.index(value) if value in self._words else len(self._words))
+        return math.copysign(math.log2(1.0 + abs(value)), value)
 
 
 def _forms(near: Array, inverse: Array) -> Array:

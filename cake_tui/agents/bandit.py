@@ -30,7 +30,7 @@ from cake_tui.model.schedule import Schedule
 
 NAME = "bandit"
 BASES = 3  # configurations of a structure in play at a time
-TOP, LATEST, FAILURES = 32, 24, 8  # rows that the probe learns from: the best, the latest, failures
+TOP, LATEST, FAILURES = 24, 16, 8  # rows that the probe learns from: the best, the latest, failures
 JOINED, JOINED_MOST = 24, 3  # random joint moves a base, and how many moves one joins
 PROMISE = 4.0  # doublings of its tries that a structure's learning curve is drawn out by
 OWED, OWED_TRIES = 3.0, 12.0  # optimism (ln units, times exploring) for a structure with few tries
@@ -49,8 +49,8 @@ class Pool:
         self.options = options
         self.surrogate = surrogate
         self.best = best
-        self._schedules = [step.schedule for _, step in options]
-        self.mean, self.spread = surrogate.predict(self._schedules)
+        self._vectors = surrogate.vectors([step.schedule for _, step in options])
+        self.mean, self.spread = surrogate.predict(self._vectors)
         self._score: Array = self.mean + reach * self.spread
         self._reach = reach
 
@@ -66,8 +66,8 @@ class Pool:
         index = int(score.argmax())
         base, step = self.options[index]
         # What is alike would teach the same: the rest of the round looks elsewhere.
-        self._score = self._score - self._reach * self.spread * self.surrogate.alike(self._schedules, step.schedule)
-        self._score[[schedule == step.schedule for schedule in self._schedules]] = -np.inf
+        self._score = self._score - self._reach * self.spread * self.surrogate.alike(self._vectors, index)
+        self._score[index] = -np.inf
         return base, step, float(self.mean[index]), float(self.spread[index])
 
 
@@ -147,7 +147,7 @@ class _Round:
             (row, step)
             for row in {row.number: row for row in rows}.values()
             if row.schedule is not None
-            for step in self._space.steps(row.schedule, "macro")
+            for step in self._space.macro(row.schedule)
             if self._free(step.schedule)
         ]
 
@@ -264,9 +264,9 @@ class _Round:
             here = row.schedule
             if here is None:
                 continue
-            steps = list(self._space.steps(here, "micro"))
+            steps = list(self._space.micro(here))
             if not self._now.late or not explored:
-                steps += self._space.guessed_joints(here, joined, JOINED_MOST, self._rng)
+                steps += self._space.joints(here, joined, JOINED_MOST, self._rng)
             for step in steps:
                 fresh = step.schedule not in options and self._free(step.schedule)
                 if fresh and not is_explored(step.schedule, here, shapes):
@@ -279,13 +279,10 @@ class _Round:
         return schedule not in self._taken and not self._record.tried(schedule)
 
     def _add(self, base: Row, step: Step, reason: str, by: ChosenBy) -> bool:
-        if len(step.moves) > 1 and base.schedule is not None:
-            joined = self._space.joined(base.schedule, step.moves, step.level)
-            if joined is None:
-                return False
-            step = joined
-        if not self._free(step.schedule):
+        confirmed = self._space.confirm(base.schedule, step) if base.schedule is not None else None
+        if confirmed is None or not self._free(confirmed.schedule):
             return False
+        step = confirmed
         self._taken.add(step.schedule)
         self._proposals.append(Proposal(base.number, step.moves, reason, by, NAME))
         return True

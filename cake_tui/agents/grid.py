@@ -18,12 +18,12 @@ from cake_tui.agents._space import Space, Step
 from cake_tui.errors import UserError
 from cake_tui.menu import Menu
 from cake_tui.model.history import History
-from cake_tui.model.move import Move, Proposal
+from cake_tui.model.move import Proposal
 from cake_tui.model.row import Row
 from cake_tui.model.schedule import Schedule
 
 NAME = "grid"
-LOOKED_AT = 2000  # combinations looked at a round: most of them are on record after a resume
+LOOKED_AT = 20_000  # combinations looked at a round: most of them are on record after a resume
 
 
 class GridAgent:
@@ -32,13 +32,13 @@ class GridAgent:
     def __init__(self) -> None:
         self._record = Record()
         self._space = Space()
-        self._places: dict[tuple[int, Schedule], Iterator[tuple[Move, ...]]] = {}
+        self._places: dict[tuple[int, Schedule], Iterator[list[Step]]] = {}
         self._history: History | None = None
         self._menu: Menu | None = None
 
     def propose(self, history: History, menu: Menu, n: int, rng: random.Random) -> Sequence[Proposal]:
         """Return the next `n` settings; `rng` is not drawn from."""
-        if history is not self._history or menu is not self._menu:
+        if history is not self._history or (menu is not self._menu and menu != self._menu):
             self._places, self._history, self._menu = {}, history, menu
         self._record.follow(history)
         self._space.bind(menu)
@@ -60,7 +60,7 @@ class GridAgent:
         if base.schedule is None:
             return
         entered = {schedule.structure for schedule in taken}
-        for step in self._space.steps(base.schedule, "macro"):
+        for step in self._space.macro(base.schedule):
             structure = step.schedule.structure
             fresh = structure not in firsts and structure not in entered and not self._record.tried(step.schedule)
             if fresh and len(proposals) < n:
@@ -76,23 +76,24 @@ class GridAgent:
         if place is None:
             place = self._places[key] = self._combinations(base.schedule)
         while len(proposals) < n and looks > 0:
-            moves = next(place, None)
-            if moves is None:
+            parts = next(place, None)
+            if parts is None:
                 break
             looks -= 1
-            step = self._space.joined(base.schedule, moves, "micro")
+            joined = self._space.join(base.schedule, parts)
+            if joined.schedule in taken or self._record.tried(joined.schedule):
+                continue
+            step = self._space.confirm(base.schedule, joined)
             if step is not None and step.schedule not in taken and not self._record.tried(step.schedule):
                 self._add(base, step, f"next setting of {step.schedule.structure}", taken, proposals)
         return looks
 
-    def _combinations(self, schedule: Schedule) -> Iterator[tuple[Move, ...]]:
-        by_action: dict[str, list[tuple[Move, ...]]] = {}
-        for step in self._space.steps(schedule, "micro"):
-            by_action.setdefault(step.moves[0].action, [()]).append(step.moves)
-        for parts in itertools.product(*by_action.values()):
-            moves = tuple(move for part in parts for move in part)
-            if moves:
-                yield moves
+    def _combinations(self, schedule: Schedule) -> Iterator[list[Step]]:
+        choices: list[list[Step | None]] = [[None, *steps] for steps in self._space.by_action(schedule).values()]
+        for parts in itertools.product(*choices):
+            steps = [step for step in parts if step is not None]
+            if steps:
+                yield steps
 
     def _add(self, base: Row, step: Step, reason: str, taken: set[Schedule], proposals: list[Proposal]) -> None:
         taken.add(step.schedule)

@@ -57,7 +57,7 @@ class RandomAgent:
         schedule = base.schedule
         if schedule is None:
             return base, None
-        entries = [step for step in self._space.steps(schedule, "macro") if step.schedule.structure not in bases]
+        entries = [step for step in self._space.macro(schedule) if step.schedule.structure not in bases]
         structures = list(dict.fromkeys([*bases, *(step.schedule.structure for step in entries)]))
         structure = rng.choice(structures)
         if structure not in bases:
@@ -69,13 +69,11 @@ class RandomAgent:
         """Join one random move of about half of the micro actions."""
         if base.schedule is None:
             return None
-        by_action: dict[str, list[Step]] = {}
-        for step in self._space.steps(base.schedule, "micro"):
-            by_action.setdefault(step.moves[0].action, []).append(step)
-        chosen = [rng.choice(steps) for steps in by_action.values() if rng.random() < 0.5]
+        steps = self._space.by_action(base.schedule).values()
+        chosen = [rng.choice(choices) for choices in steps if rng.random() < 0.5]
         if not chosen:
             return None
-        return self._space.joined(base.schedule, tuple(move for step in chosen for move in step.moves), "micro")
+        return self._space.confirm(base.schedule, self._space.join(base.schedule, chosen))
 
 
 def make(options: dict[str, Any]) -> Agent:

@@ -31,6 +31,7 @@ from cake_tui.errors import UserError
 from cake_tui.menu import Menu
 from cake_tui.model.history import History
 from cake_tui.model.move import Move, Proposal
+from cake_tui.model.schedule import KnobValue
 
 NAME = "script"
 LONGEST_DELAY_S = 86_400.0
@@ -92,8 +93,19 @@ def _moves(texts: str | list[str], menu: Menu) -> tuple[Move, ...]:
             try:
                 moves.append(menu.parse(part.strip()))
             except UserError:
-                moves.append(Move(part.strip()))
+                moves.append(_unknown(part.strip()))
     return tuple(moves)
+
+
+def _unknown(text: str) -> Move:
+    """Take apart a text that the menu does not know, so that the journal shows it as it was written."""
+    name, _, inside = text.partition("(")
+    words = [word.strip() for word in inside.rstrip(") ").split(",")] if inside.strip(") ") else []
+    return Move(name.strip(), tuple((str(place), _value(word)) for place, word in enumerate(words)))
+
+
+def _value(word: str) -> KnobValue:
+    return int(word) if word.lstrip("-").isdecimal() and len(word) < 19 else word
 
 
 def read(path: Path) -> Script:
