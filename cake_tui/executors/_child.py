@@ -58,6 +58,7 @@ class Child:
         jobs_read, self._jobs = os.pipe()
         self._replies, replies_write = os.pipe()
         path = os.pathsep.join([str(PACKAGE_ROOT), *(p for p in sys.path if p)])
+        marks = {_leash.NAME: mark, _leash.EVALUATOR: self.own_mark}
         try:
             with self._errors.open("wb") as errors:
                 self._process = subprocess.Popen(
@@ -65,11 +66,12 @@ class Child:
                         sys.executable, "-m", "cake_tui.backends._evaluator", "--backend", backend,
                         "--store", str(store.absolute()), "--device", msgspec.json.encode(device).decode(),
                         "--jobs", str(jobs_read), "--replies", str(replies_write), "--parent", str(os.getpid()),
-                        "--memory", str(memory_bytes),
+                        # Resident memory is watched from outside; this is the last fence.
+                        "--memory", str(2 * memory_bytes),
                     ],
                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, cwd=scratch,
                     pass_fds=(jobs_read, replies_write), start_new_session=True,
-                    env=child_environment((), PYTHONPATH=path, PYTHONUTF8="1", **BLAS, **{_leash.NAME: mark, _leash.EVALUATOR: self.own_mark}),
+                    env=child_environment((), PYTHONPATH=path, PYTHONUTF8="1", **BLAS, **marks),
                 )  # fmt: skip
         finally:
             os.close(jobs_read)

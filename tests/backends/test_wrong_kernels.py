@@ -1,4 +1,4 @@
-"""Every wrong kernel is refused for its own reason by the real evaluator; honest ones pass, also right after a crash."""
+"""The real evaluator refuses every wrong kernel for its own reason; honest ones pass, also after a crash."""
 
 from __future__ import annotations
 

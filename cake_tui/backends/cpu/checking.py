@@ -34,6 +34,7 @@ RACE_REPEATS = 20
 CERTAIN_REPEATS = 8
 RACE_BATCH = 3  # the first launches wake the pool, so that in the last all threads start together
 LEAK_CALLS = 10
+MOST_KEPT_BYTES = 128 << 20  # panels of all threads are far smaller
 REPLAY_NS = 20_000_000
 REPLAYS = (2, 200)  # fewest and most launches of the replayed batch
 ROUNDING_UNITS = 2.0**18  # bf16 inputs reach 2^15; beyond this it is no matter of rounding
@@ -323,10 +324,14 @@ class _Case:
 
     def _run(self, values: Mapping[str, Array], poison: int) -> Outputs:
         self.arm.poison(poison, self.inouts)
+        before = mapped_bytes()
         ran = self.arm.run()
+        kept = mapped_bytes() - before
         found = self.outputs()  # at once: what comes later does not count
         self.last_ns = ran.ns
         self.checker.look_at_state(ran.state_changed)
+        if kept > MOST_KEPT_BYTES:
+            raise self.checker.wrong("state", f"keeps {kept >> 20} MB after one call")
         self.look_around(values)
         return found
 
