@@ -80,7 +80,7 @@ def _lines(summary: Summary) -> list[str]:
         lines.append(f"lineage    {' < '.join(map(str, best.lineage))}")
     if summary.speedup.baseline is not None:
         lines.append(f"speed-up   {summary.speedup.baseline:.2f} × the baseline")
-    lines += [f"peer       {name}: {ratio:.3f} × its time" for name, ratio in summary.speedup.peer.items()]
+    lines += [f"peer       {name}: the best is {ratio:.3f} × as fast" for name, ratio in summary.speedup.peer.items()]
     if summary.noise.pair_pct is not None:
         lines.append(f"noise      {summary.noise.pair_pct:.2f} % a pair")
     return lines

@@ -41,9 +41,8 @@ def reopen(path: Path, values: Mapping[str, Any]) -> Opening:
     if history.session is None:
         raise UserError(f"{path / 'journal.jsonl'} holds no session; start a new one with cake-tui run", DAMAGED)
     settings, changes = changed_settings(history.settings, {**_edited_settings(path, history), **values})
-    notices = list(made.notices)
-    if torn is not None:
-        notices.insert(0, f"{torn.text}; {_what_goes_on(history)}")
+    # A snapshot that knew the torn line cannot fit any more: one mishap is told once.
+    notices = list(made.notices) if torn is None else [f"{torn.text}; {_what_goes_on(history)}"]
     if skipped.lines:
         notices.append(
             f"{path / 'journal.jsonl'}: {skipped.lines} damaged lines passed over; the first: line {skipped.first_line}"

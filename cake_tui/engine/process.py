@@ -83,7 +83,7 @@ def _engine_process(work: Work, writing: int) -> None:
         if not told:
             told = True
             with os.fdopen(writing, "wb") as pipe:
-                pipe.write(msgspec.json.encode(started))
+                pipe.write(msgspec.json.encode(msgspec.structs.replace(started, pid=os.getpid())))
 
     try:
         os.write(writing, b"%d\n" % os.getpid())

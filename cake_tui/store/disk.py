@@ -7,7 +7,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-NEWEST_BUILDS = 128
+NEWEST_BUILDS, NEWEST_CANDIDATES = 128, 8  # these stay
+RECOUNT_EVERY = 32  # writes until the builds, which come without telling, are counted again
 _BLOCK = 4096
 _FULL, _ROOMY = 0.9, 0.75
 # What a candidate keeps for as long as it can: small, and enough to build it again.
@@ -26,43 +27,45 @@ class DiskBound:
         self.limit_bytes = limit_bytes
         self.protected = protected
         self.in_use: Callable[[], frozenset[str]] = frozenset
-        self._used = disk_bytes(folder / "candidates") + disk_bytes(folder / "build")
+        self._candidates = disk_bytes(folder / "candidates")
+        self._builds = disk_bytes(folder / "build")
+        self._writes = 0
         self._lean: set[int] = set()  # candidates without bulky files
 
     @property
     def used_bytes(self) -> int:
         """What the folder holds by this count, in whole blocks."""
         top = sum(_blocks(entry.stat(follow_symlinks=False).st_size) for entry in _files(self.folder))
-        return self._used + top
+        return self._candidates + self._builds + top
 
     def wrote(self, size_bytes: int) -> None:
-        """Count a file that was written; prune where the folder nears its limit."""
-        self._used += _blocks(size_bytes)
-        if self._used > _FULL * self.limit_bytes or self.used_bytes > _FULL * self.limit_bytes:
+        """Count a candidate's file that was written; prune where the folder nears its limit."""
+        self._candidates += _blocks(size_bytes)
+        self._writes += 1
+        if self._writes % RECOUNT_EVERY == 0:
+            self._builds = disk_bytes(self.folder / "build")
+        if self.used_bytes > _FULL * self.limit_bytes:
             self.prune()
 
-    def prune(self) -> int:
-        """Remove until the folder is well below the limit, or nothing is left that may go; return bytes freed."""
-        # Binaries come and go without telling: count again before anything is removed.
-        self._used = disk_bytes(self.folder / "candidates") + disk_bytes(self.folder / "build")
-        before = self._used
+    def prune(self) -> None:
+        """Remove until the folder is well below the limit, or nothing is left that may go."""
+        self._candidates = disk_bytes(self.folder / "candidates")
         self._prune_builds()
         protected = self.protected()
         numbers = [number for number in _numbers(self.folder / "candidates") if number not in protected]
-        newest = numbers[-8:]
-        for number in numbers:
+        older = numbers[:-NEWEST_CANDIDATES]
+        for number in older:
             if not self._too_full():
                 break
-            if number not in self._lean and number not in newest:
-                self._used -= _remove_bulky(self.folder / "candidates" / str(number))
+            if number not in self._lean:
+                self._candidates -= _remove_bulky(self.folder / "candidates" / str(number))
                 self._lean.add(number)
-        for number in numbers:
+        for number in older:
             if not self._too_full():
                 break
-            if number not in newest:
-                self._used -= disk_bytes(self.folder / "candidates" / str(number))
-                shutil.rmtree(self.folder / "candidates" / str(number), ignore_errors=True)
-        return before - self._used
+            folder = self.folder / "candidates" / str(number)
+            self._candidates -= disk_bytes(folder)
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _too_full(self) -> bool:
         return self.used_bytes > _ROOMY * self.limit_bytes
@@ -84,7 +87,8 @@ class DiskBound:
             kept += size
             if index >= NEWEST_BUILDS and kept > self.limit_bytes / 4 and path.name not in used:
                 path.unlink(missing_ok=True)
-                self._used -= size
+                kept -= size
+        self._builds = disk_bytes(self.folder / "build")
 
 
 def disk_bytes(folder: Path) -> int:

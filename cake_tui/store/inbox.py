@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import heapq
 import os
 import re
 import stat
@@ -151,7 +152,8 @@ class Inbox:
                 names = [entry.name for entry in entries if not entry.name.startswith(".")]
         except OSError:
             return
-        for name in sorted(set(names) - self._stuck)[:most]:
+        fresh = [name for name in names if name not in self._stuck] if self._stuck else names
+        for name in heapq.nsmallest(most, fresh):
             path = self.folder / name
             yield path, _read(path)
 

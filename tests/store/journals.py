@@ -130,7 +130,9 @@ def candidate(rng: random.Random, number: int, round_number: int, *, screened: b
         source_sha256=sha,
     )  # fmt: skip
     if number and rng.random() < 0.03:
-        failed = BuildFailed(step="build", reason="error: [/BM] expected", log="[/dim] a[i][/*pad*/]", log_bytes=200_000)
+        failed = BuildFailed(
+            step="build", reason="error: [/BM] expected", log="[/dim] a[i][/*pad*/]", log_bytes=200_000
+        )
         yield ev.CandidateEnded(candidate=number, round=round_number, outcome=failed)
         return
     facts = StaticFacts(compiler="cc 12", code_bytes=9000, vector_share=0.9, missed_loops=("k.c:1: no",))
