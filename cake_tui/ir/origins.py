@@ -8,8 +8,9 @@ from collections.abc import Mapping
 import msgspec
 
 from cake_tui.errors import did_you_mean
-from cake_tui.ir import build as builders
 from cake_tui.ir import text
+from cake_tui.ir.build import load as load_builder
+from cake_tui.ir.build import names as builder_names
 from cake_tui.ir.expr import EvaluationError, Number, ParseError, evaluate, parse
 from cake_tui.ir.opaque import Opaque
 from cake_tui.ir.program import Buffer, Program, Size
@@ -33,7 +34,7 @@ def structures(problem: Problem, target: Target, texts: Mapping[str, str] = _NO_
     """List the structures that a schedule of this problem may name on a target, the first one the simplest."""
     if problem.template is not None:
         return (TEMPLATE,) if problem.template.target == target else ()
-    return (*builders.names(problem.family, target), *sorted(texts))
+    return (*builder_names(problem.family, target), *sorted(texts))
 
 
 def knobs(
@@ -56,7 +57,7 @@ def knobs(
             if const.values and isinstance(const.value, Number):
                 made.append(Knob(const.name, const.values, int(const.value.value)))
         return tuple(made)
-    return builders.load(problem.family or "", structure).knobs(problem, target, device)
+    return load_builder(problem.family or "", structure).knobs(problem, target, device)
 
 
 def default_schedule(
@@ -96,7 +97,7 @@ def build(
     if schedule.structure in texts:
         program = _parsed(schedule.structure, texts)
         return _with_values(program, problem, schedule.structure, values, target, device, runtime_sizes)
-    structure = builders.load(problem.family or "", schedule.structure)
+    structure = load_builder(problem.family or "", schedule.structure)
     return structure.build(problem, values, target, device, runtime_sizes)
 
 
@@ -110,7 +111,7 @@ def multiples(
     if schedule.structure in texts:
         sizes = _parsed(schedule.structure, texts).sizes
         return found | {size.name: size.multiple for size in sizes if size.name in found}
-    structure = builders.load(problem.family or "", schedule.structure)
+    structure = load_builder(problem.family or "", schedule.structure)
     return found | structure.multiples(problem, dict(schedule.knobs))
 
 

@@ -115,7 +115,7 @@ def test_an_expression_without_a_value_says_which(text: str, said: str) -> None:
 def test_whole_numbers_and_conditions_are_told_apart() -> None:
     assert evaluate_int(parse("M/BN"), NAMES) == 16
     assert evaluate_bool(parse("M < N"), NAMES) is True
-    with pytest.raises(EvaluationError, match="N/BN is 16.03125, not a whole number"):
+    with pytest.raises(EvaluationError, match=r"N/BN is 16\.03125, not a whole number"):
         evaluate_int(parse("N/BN"), NAMES)
     with pytest.raises(EvaluationError, match="M is the number 512, not a condition"):
         evaluate_bool(parse("M"), NAMES)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.ir.contractions import WIDE, matmul
 
 from cake_tui import ir
 from cake_tui.ir import walk
 from cake_tui.ir.program import Copy, Declare, Expect, For, If, Program, Wait
 from cake_tui.ir.text import ParseError, content_hash, line_numbers, parse, render, show_statement
+from tests.ir.contractions import WIDE, matmul
 
 # The flavour of the design, several declarations on a line: read as it stands, printed one a line.
 FLAVOUR = """\
