@@ -32,6 +32,7 @@ def propose(ctx: Context, number: int) -> Generator[ev.Event, None, tuple[list[A
     proposals = injected + list(ctx.agent.propose(history, menu, wanted, rng))
     reverts = [proposal for proposal in proposals if proposal.moves and proposal.moves[0].action == REVERT]
     papers: list[plan.Plan] = []
+    attempts: list[Attempt] = []
     for proposal in proposals:
         if proposal in reverts:
             continue
@@ -43,18 +44,22 @@ def propose(ctx: Context, number: int) -> Generator[ev.Event, None, tuple[list[A
         try:
             schedule, level = plan.rewrite(proposal, history, menu)
             paper = on_paper(ctx, proposal, schedule, level)
-            plan.refuse_repeated(paper, history, papers)
+            plan.refuse_repeated(paper, history, [*papers, *(attempt.plan for attempt in attempts)])
         except Ended as ended:
             yield _refused(ctx, proposal, level, schedule, ended.outcome)
         else:
-            papers.append(paper)
-    kept, dropped = screen.screen(papers, settings.proposing, random.Random(rng.random()))
+            if proposal.chosen_by == "person":  # first slots, never screened
+                attempts.append(Attempt(len(history.rows), paper))
+                yield planned(ctx, attempts[-1])
+            else:
+                papers.append(paper)
+    slots = max(0, settings.proposing.round - len(attempts))
+    kept, dropped = screen.screen(papers, slots, settings.proposing, random.Random(rng.random()))
     for paper in dropped:
         predicted = paper.estimate.predicted_us if paper.estimate else 0.0
         outcome = Screened(step="cost", reason=f"predicted {predicted:.4g} us", predicted_us=predicted)
         ended_event = _refused(ctx, paper.proposal, paper.level, paper.schedule, outcome)
         yield msgspec.structs.replace(ended_event, predicted_us=predicted, source_sha256=paper.full.sha256)
-    attempts = []
     for paper in kept:
         attempts.append(Attempt(len(history.rows), paper))
         yield planned(ctx, attempts[-1])
