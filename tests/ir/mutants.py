@@ -1,4 +1,4 @@
-"""Mutants of programs, each with the lines that it leaves unprotected: known from the program's text alone, no law asked."""
+"""Mutants of programs, each with the lines that it leaves unprotected: known from the text alone, no law asked."""
 
 from __future__ import annotations
 
@@ -94,34 +94,36 @@ def _left_open(program: Program, path: Path, statement: Statement) -> Iterator[P
     match statement:
         case ir.Wait(barrier=name):
             guarded = _guarded(program, launch, name)
-            for other, found in _after(program, inside, path):
-                if _buffers(found) & guarded:
-                    yield other
+            yield from (other for other, found in _after(program, inside, path) if _buffers(found) & guarded)
         case ir.WaitGroup(group=group) | ir.Commit(group=group):
-            moved: set[str] = set()
-            for other, found in inside:
-                completes = getattr(found, "completes", None)
-                if completes is not None and completes.kind == "group" and completes.name == group:
-                    moved |= _buffers(found)
-                    yield other
-            for other, found in inside:
-                if _buffers(found) & moved & (_shared(program, launch) | _registers(program, launch)):
-                    yield other
+            yield from _of_group(program, inside, group)
         case ir.Arrive(barrier=name):
-            for other, found in inside:
-                if isinstance(found, ir.Wait) and found.barrier == name:
-                    yield other
+            yield from (other for other, found in inside if isinstance(found, ir.Wait) and found.barrier == name)
         case ir.Expect(barrier=name):
             for other, found in inside:
-                completes = getattr(found, "completes", None)
                 waits = isinstance(found, ir.Wait) and found.barrier == name
-                if waits or (completes is not None and completes.name == name):
+                if waits or _completes_on(found) == ("barrier", name):
                     yield other
         case ir.Sync():
-            before = {name for other, found in inside if other < path or _same_loop(other, path) for name in _buffers(found)}
-            for other, found in _after(program, inside, path):
-                if _buffers(found) & before & _shared(program, launch):
-                    yield other
+            before = {
+                name for other, found in inside if other < path or _same_loop(other, path) for name in _buffers(found)
+            }
+            shared = before & _shared(program, launch)
+            yield from (other for other, found in _after(program, inside, path) if _buffers(found) & shared)
+
+
+def _completes_on(statement: Statement) -> tuple[str, str] | None:
+    completes = getattr(statement, "completes", None)
+    return None if completes is None else (completes.kind, completes.name)
+
+
+def _of_group(program: Program, inside: list[tuple[Path, Statement]], group: str) -> Iterator[Path]:
+    """The asynchronous statements of a group, and whatever uses the memory that they move."""
+    issued = [(other, found) for other, found in inside if _completes_on(found) == ("group", group)]
+    moved = {name for _, found in issued for name in _buffers(found)}
+    yield from (other for other, _ in issued)
+    local = moved & (_shared(program, inside[0][0][0]) | _registers(program, inside[0][0][0]))
+    yield from (other for other, found in inside if _buffers(found) & local)
 
 
 def _registers(program: Program, launch: int) -> set[str]:
@@ -201,12 +203,15 @@ def _wider_expr(expr: Expr) -> Iterator[tuple[str, Expr]]:
                 case All():
                     continue
                 case Span(start, length, name):
-                    changes = [Span(start, _plus_one(length), name), Span(_plus_one(start), length, name)]
+                    changes = {
+                        "longer": Span(start, _plus_one(length), name),
+                        "later": Span(_plus_one(start), length, name),
+                    }
                 case _:
-                    changes = [_plus_one(index)]
-            for change in changes:
+                    changes = {"later": _plus_one(index)}
+            for how, change in changes.items():
                 wider = Ref(ref.buffer, (*ref.indices[:axis], change, *ref.indices[axis + 1 :]))
-                yield f"index {axis} of {ref.buffer}", _put(expr, at, wider)
+                yield f"{how} index {axis} of {ref.buffer}", _put(expr, at, wider)
 
 
 def _put(expr: Expr, at: int, new: Ref) -> Expr:
@@ -234,7 +239,7 @@ def _touching(program: Program, path: Path, statement: Statement, what: str) -> 
     """The statement itself; for a slot of a ring or barrier also the others that use the same slots."""
     found = {path}
     name = what.split()[-1]
-    ring = what.startswith("slot") or (what.startswith("index 0 of") and _is_ring(program, path[0], name))
+    ring = what.startswith("slot") or ("index 0 of" in what and _is_ring(program, path[0], name))
     if ring:
         names = {name} | _guarded(program, path[0], name)
         completes = getattr(statement, "completes", None)
@@ -244,7 +249,9 @@ def _touching(program: Program, path: Path, statement: Statement, what: str) -> 
             if other[0] != path[0]:
                 continue
             other_completes = getattr(inside, "completes", None)
-            uses = _buffers(inside) | {getattr(inside, "barrier", "")} | {other_completes.name if other_completes else ""}
+            uses = (
+                _buffers(inside) | {getattr(inside, "barrier", "")} | {other_completes.name if other_completes else ""}
+            )
             if uses & names:
                 found.add(other)
     for other, inside in walk(program):
@@ -256,7 +263,10 @@ def _touching(program: Program, path: Path, statement: Statement, what: str) -> 
 
 def _is_ring(program: Program, launch: int, name: str) -> bool:
     return any(
-        path[0] == launch and isinstance(statement, ir.Declare) and statement.buffer.name == name and statement.buffer.ring
+        path[0] == launch
+        and isinstance(statement, ir.Declare)
+        and statement.buffer.name == name
+        and statement.buffer.ring
         for path, statement in walk(program)
     )
 

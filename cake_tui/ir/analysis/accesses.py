@@ -11,7 +11,7 @@ from cake_tui.ir import program as ir
 from cake_tui.ir.analysis.affine import Affine, Scope
 from cake_tui.ir.analysis.forms import Unbounded, floor_of, form_of
 from cake_tui.ir.analysis.spans import conjuncts
-from cake_tui.ir.expr import All, Binary, Expr, Ref, Span, Unary
+from cake_tui.ir.expr import All, Binary, Expr, Number, Ref, Span, Unary
 from cake_tui.ir.program import Buffer, Launch, Program, Statement
 from cake_tui.ir.walk import Path, children, reads, walk_body, writes
 
@@ -114,7 +114,7 @@ class _Reader:
 
     def read(self, place: _Place) -> Iterator[Accessing]:
         for axis in self.launch.axes:
-            self._around(place, "grid", axis.name, ir.Number(0), axis.extent, ir.Number(1))
+            self._around(place, "grid", axis.name, Number(0), axis.extent, Number(1))
         for at, statement in enumerate(self.launch.body):
             yield from self._statement(statement, (self.index, at), place)
 
@@ -122,7 +122,9 @@ class _Reader:
         self.fresh += 1
         return f"{name}.{self.fresh}"
 
-    def _around(self, place: _Place, kind: Literal["grid", "loop"], name: str, start: Expr, stop: Expr, step: Expr) -> None:
+    def _around(
+        self, place: _Place, kind: Literal["grid", "loop"], name: str, start: Expr, stop: Expr, step: Expr
+    ) -> None:
         try:
             low, high = form_of(start, place.names, place.scope), form_of(stop, place.names, place.scope)
             stride = form_of(step, place.names, place.scope).value
@@ -170,9 +172,14 @@ class _Reader:
             self._name_spans(ref, local)
         guards = tuple(self._facts(conjuncts(guard.condition), local)) if guard is not None else ()
         shared = {
-            "path": path, "launch": self.index, "statement": statement, "guards": guards,
-            "around": place.around, "branches": place.branches, "fixed": place.fixed,
-        }  # fmt: skip
+            "path": path,
+            "launch": self.index,
+            "statement": statement,
+            "guards": guards,
+            "around": place.around,
+            "branches": place.branches,
+            "fixed": place.fixed,
+        }
         update = isinstance(statement, ir.Assign) and statement.op == "+="
         update = update or any(ref.buffer == target.buffer for ref in read for target in written)
         for mode, refs in (("read", read), ("write", written)):
@@ -182,9 +189,14 @@ class _Reader:
                 axes = tuple(self._axis(ref, axis, local) for axis in range(len(self.buffers[ref.buffer].shape)))
                 kind: Mode = "atomic" if isinstance(statement, ir.Atomic) else mode  # type: ignore[assignment]
                 yield Accessing(
-                    ref=ref, buffer=self.buffers[ref.buffer], mode=kind, axes=axes, scope=local.scope,
-                    update=update and mode == "write", **shared,  # type: ignore[arg-type]
-                )  # fmt: skip
+                    ref=ref,
+                    buffer=self.buffers[ref.buffer],
+                    mode=kind,
+                    axes=axes,
+                    scope=local.scope,
+                    update=update and mode == "write",
+                    **shared,  # type: ignore[arg-type]
+                )
 
     def _name_spans(self, ref: Ref, place: _Place) -> None:
         for index in ref.indices:

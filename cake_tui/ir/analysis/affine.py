@@ -71,7 +71,9 @@ class Affine:
         """Multiply by a number."""
         if not factor:
             return Affine()
-        return Affine(tuple((name, _plain(value * factor)) for name, value in self.terms), _plain(self.constant * factor))
+        return Affine(
+            tuple((name, _plain(value * factor)) for name, value in self.terms), _plain(self.constant * factor)
+        )
 
     def put(self, name: str, form: Affine) -> Affine:
         """Put a form in the place of a variable."""
@@ -131,7 +133,9 @@ class Scope:
         self.bounds[name] = Bound((low,), (high,), exact)
         return Affine.variable(name)
 
-    def declare_between(self, name: str, lows: Iterable[Affine], highs: Iterable[Affine], *, exact: bool = False) -> Affine:
+    def declare_between(
+        self, name: str, lows: Iterable[Affine], highs: Iterable[Affine], *, exact: bool = False
+    ) -> Affine:
         """Declare a variable that is at least all `lows` and at most all `highs`."""
         self.bounds[name] = Bound(tuple(lows), tuple(highs), exact)
         return Affine.variable(name)
@@ -143,7 +147,7 @@ class Scope:
     def at_most_zero(self, form: Affine) -> bool:
         """Whether ``form <= 0`` for all values in scope, shown by eliminating variables from the last to the first.
 
-        Uses at most two of the facts, each scaled to cancel one variable: enough for guards of the kind ``index < size``.
+        Uses at most two facts, each scaled to cancel a variable: enough for guards of the kind ``index < size``.
         """
         if self._eliminate(form):
             return True

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from cake_tui.ir import program as ir
 from cake_tui.ir.analysis.barriers import starts_open
 from cake_tui.ir.analysis.boxes import Span as Reach
 from cake_tui.ir.analysis.boxes import empty
@@ -33,8 +34,7 @@ from cake_tui.ir.analysis.steps import (
     Touch,
     Who,
 )
-from cake_tui.ir.expr import Ref, names_in, refs_in
-from cake_tui.ir import program as ir
+from cake_tui.ir.expr import Expr, Number, Ref, names_in, refs_in
 from cake_tui.ir.program import Buffer, Launch, Statement
 from cake_tui.ir.walk import Path, children, reads, walk_body, writes
 
@@ -74,6 +74,8 @@ class Block:
         self.open = {name: starts_open(launch, name) for name in self.barriers}
         self.period = self._period()
         self.agents: dict[str, Agent] = {}
+        self.refs: dict[int, tuple[tuple[Ref, ...], tuple[Ref, ...]]] = {}
+        self.walked: dict[Path, bool] = {}
         self.waits: dict[tuple[str, str, int], int] = {}
 
     def clashes(self) -> list[Clash]:
@@ -98,7 +100,7 @@ class Block:
             if buffer.ring and buffer.space == "shared" and buffer.shape
         }
 
-    def _number(self, expr: ir.Expr) -> int:
+    def _number(self, expr: Expr) -> int:
         return span_of(expr, self.spans)[1]
 
     def _period(self) -> int:
@@ -121,7 +123,9 @@ class Block:
 
     # -- control ------------------------------------------------------------------------------------------------
 
-    def _body(self, body: tuple[Statement, ...], path: Path, spans: dict[str, Reach], role: str | None, who: Who) -> None:
+    def _body(
+        self, body: tuple[Statement, ...], path: Path, spans: dict[str, Reach], role: str | None, who: Who
+    ) -> None:
         for at, statement in enumerate(body):
             self._statement(statement, (*path, at), spans, role, who)
 
@@ -142,12 +146,9 @@ class Block:
                 pass
             case _:
                 site = self.sites[path]
-                for step in self._steps(statement, site, spans, role, who):
+                for made in self._steps(statement, site, spans, role, who):
                     for name in self._executors(statement, role):
-                        agent = self.agents[name]
-                        if isinstance(step, Await):
-                            step = self._counted(step, name)
-                        agent.steps.append(step)
+                        self.agents[name].steps.append(self._counted(made, name) if isinstance(made, Await) else made)
 
     def _executors(self, statement: Statement, role: str | None) -> tuple[str, ...]:
         if role is not None:
@@ -169,7 +170,9 @@ class Block:
             step = max(1, span_of(loop.step, spans)[1])
         except Unbounded:
             start, stop, step = (0, 0), (0, 1), 1
-        if not self._walked(loop):
+        if path not in self.walked:
+            self.walked[path] = self._walked(loop)
+        if not self.walked[path]:
             last = start[1] + (stop[1] - 1 - start[1]) // step * step
             if last >= start[0]:
                 self._body(loop.body, path, {**spans, loop.variable: (start[0], last)}, role, who)
@@ -202,7 +205,7 @@ class Block:
     def _iterations(self, start: int, stop: int, step: int) -> Iterator[int]:
         count = max(0, -(-(stop - start) // step))
         period = self.period
-        head, tail = 2 * period + 2, period + 2
+        head, tail = 2 * period + 1, period + 1
         skipped = 0
         if period <= LONGEST_PERIOD and count > head + tail:
             skipped = (count - head - tail) // period * period
@@ -260,16 +263,22 @@ class Block:
             case ir.Expect(name, slot, size) if name in self.slots:
                 yield Expect(site, who, self._slot(name, slot, spans), span_of(size, spans)[1])
 
-    def _slot(self, name: str, slot: ir.Expr, spans: dict[str, Reach]) -> tuple[str, int]:
+    def _slot(self, name: str, slot: Expr, spans: dict[str, Reach]) -> tuple[str, int]:
         return name, span_of(slot, spans)[0] % self.slots[name]
 
     def _start(
-        self, statement: Statement, unit: str, completes: ir.Completion | None, site: int, spans: dict[str, Reach], who: Who
+        self,
+        statement: Statement,
+        unit: str,
+        completes: ir.Completion | None,
+        site: int,
+        spans: dict[str, Reach],
+        who: Who,
     ) -> Step:
         touches = self._touches(statement, site, spans, unit)
         size, barrier, group = 0, None, ""
         if completes is not None and completes.kind == "barrier" and completes.name in self.slots:
-            barrier = self._slot(completes.name, completes.slot or ir.Number(0), spans)
+            barrier = self._slot(completes.name, completes.slot or Number(0), spans)
             if unit == "tma":
                 size = self.copied_bytes(statement, spans)
         elif completes is not None:
@@ -305,7 +314,9 @@ class Block:
     # -- accesses -----------------------------------------------------------------------------------------------
 
     def _touches(self, statement: Statement, site: int, spans: dict[str, Reach], unit: str = "") -> tuple[Touch, ...]:
-        read, written = reads(statement), writes(statement)
+        if site not in self.refs:
+            self.refs[site] = reads(statement), writes(statement)
+        read, written = self.refs[site]
         local = {**spans, **named_spans((*read, *written), spans)}
         guard = getattr(statement, "where", None)
         inside = narrow(local, guard.condition) if guard is not None else local

@@ -66,15 +66,18 @@ def _count(counts: dict[str, Reach], name: str) -> int:
 
 
 def _counts(access: Accessing) -> dict[str, Reach]:
-    """The span of every variable, cut by branch facts about it alone."""
+    """The span of every variable of an access, cut by branch facts about it alone."""
     scope = access.scope
     spans: dict[str, Reach] = {}
-    for name in scope.bounds:
+    used = {name for reach in access.axes if reach.start is not None for name in reach.start.names}
+    for name in used | {around.variable for around in access.around}:
         form = Affine.variable(name)
         spans[name] = (math.ceil(scope.least(form)), math.floor(scope.greatest(form)))
     for fact in scope.facts:
         if len(fact.terms) == 1:
             (name, factor), limit = fact.terms[0], -fact.constant
+            if name not in spans:
+                continue
             low, high = spans[name]
             if factor > 0:
                 spans[name] = (low, min(high, math.floor(limit / factor)))
@@ -92,7 +95,7 @@ def _axis(reach: AxisReach, scope: Scope, counts: dict[str, Reach]) -> tuple[lis
     if start is None or length < 1:
         return None
     base = start.constant
-    names = sorted(start.names, key=lambda name: abs(start.coefficient(name)))
+    names = [name for _, name in sorted((abs(value), name) for name, value in start.terms)]
     spans: list[Reach] = [(0, length - 1)]
     twice = ""
     for name in names:

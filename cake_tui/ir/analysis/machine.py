@@ -312,9 +312,8 @@ class Machine:
                 self._check_private(index, step, touch, event, unit)
             elif not event.bit & known and not self._own(index, agent, touch, event, unit):
                 self._clash(step, touch, event, unit)
-            elif unit in ("tma", "mma") and not event.unit and event.touch.writes and not touch.writes:
-                if not self._is_fenced(event):
-                    self._report(Clash("unfenced", step.site, event.site, touch.buffer, touch.box))
+            elif unit in ("tma", "mma") and not touch.writes and not event.unit and not self._is_fenced(event):
+                self._report(Clash("unfenced", step.site, event.site, touch.buffer, touch.box))
         if unit == "mma" and touch.private and touch.buffer in agent.dirty:
             self._report(Clash("unfenced", step.site, agent.dirty[touch.buffer], touch.buffer, touch.box, note="mma"))
 

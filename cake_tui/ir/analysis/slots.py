@@ -57,7 +57,9 @@ def _judge(steps: list[Step], at: int, step: Step, guarded: dict[str, set[str]])
             return _unless_used(step, name, slot, back, guarded)
         case Expect(barrier=(name, slot)):
             near = _until(steps[at + 1 :], Expect, name) + _until(steps[:at][::-1], Expect, name)
-            copies = [other for other in near if isinstance(other, Start) and other.barrier and other.barrier[0] == name]
+            copies = [
+                other for other in near if isinstance(other, Start) and other.barrier and other.barrier[0] == name
+            ]
             if copies and all(other.barrier != (name, slot) for other in copies):
                 return Clash("slot", step.site, copies[0].site, name, ((slot, slot),))
         case Start(barrier=(name, slot), touches=touches):

@@ -80,7 +80,7 @@ class Drain(Step):
 
 @dataclass(frozen=True)
 class Meet(Step):
-    """A barrier of threads: the whole block (`name` empty), a warp, the cluster, or a named one of `threads` threads."""
+    """A barrier of threads: the block's (`name` empty), a warp's, the cluster's, or a named one of `threads`."""
 
     name: str = ""
     threads: int = 0

@@ -27,7 +27,9 @@ def check_learned(subject: Subject, laws: Iterable[LearnedLaw]) -> Iterator[Diag
             except ValueError:
                 continue
             if holds:
-                used = ", ".join(f"{name} = {value}" for name, value in figures.items() if name in law.condition.split())
+                used = ", ".join(
+                    f"{name} = {value}" for name, value in figures.items() if name in law.condition.split()
+                )
                 yield subject.refuse_launch(
                     law.name, index, law.field, used or law.condition, law.needed, nearest=law.nearest
                 )

@@ -53,6 +53,13 @@ def _whole(expr: Expr, names: dict[str, int | float]) -> int:
 def _over(field: str, limit: str, asked: int, available: int, unit: str) -> Iterator[Diagnostic]:
     if asked > available:
         yield Diagnostic(
-            NAME, field, f"{asked} {unit}", f"at most {available}", nearest=str(available), limit=limit,
-            asked=float(asked), available=float(available), unit=unit,
-        )  # fmt: skip
+            NAME,
+            field,
+            f"{asked} {unit}",
+            f"at most {available}",
+            nearest=str(available),
+            limit=limit,
+            asked=float(asked),
+            available=float(available),
+            unit=unit,
+        )

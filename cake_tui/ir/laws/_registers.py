@@ -27,9 +27,7 @@ def registers_of(subject: Subject, index: int) -> dict[str, int]:
         alive.setdefault(owner, []).append((path[:-1], words_of(subject, buffer, executors)))
     found = {}
     for owner, buffers in alive.items():
-        deepest = max(
-            sum(words for other, words in buffers if other == block[: len(other)]) for block, _ in buffers
-        )
+        deepest = max(sum(words for other, words in buffers if other == block[: len(other)]) for block, _ in buffers)
         found[owner] = deepest + ADDRESSES
     return found
 

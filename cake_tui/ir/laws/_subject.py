@@ -14,7 +14,7 @@ from cake_tui.ir.analysis.boxes import Span as Reach
 from cake_tui.ir.analysis.forms import Unbounded, span_of
 from cake_tui.ir.analysis.spans import numbers_of, sample_sizes, spans_of
 from cake_tui.ir.analysis.steps import Clash
-from cake_tui.ir.expr import Expr
+from cake_tui.ir.expr import Expr, names_in
 from cake_tui.ir.program import DTYPE_BYTES, Buffer, Launch, Program, Statement
 from cake_tui.ir.text import line_numbers
 from cake_tui.ir.text.program import show_statement
@@ -35,6 +35,7 @@ class Subject:
         self.sites: list[tuple[Path, Statement]] = list(walk(program))
         self.site_of = {path: at for at, (path, _) in enumerate(self.sites)}
         self.statements = dict(self.sites)
+        self._buffers: dict[int, dict[str, Buffer]] = {}
 
     # -- places -------------------------------------------------------------------------------------------------
 
@@ -79,16 +80,26 @@ class Subject:
         """Make the diagnostic of one statement; `field` is its text unless `more` says otherwise."""
         more.setdefault("field", self.words(path))
         return Diagnostic(
-            law=law, found=found, needed=needed, line=self.lines[path], where=self.place(path), **more  # type: ignore[arg-type]
-        )  # fmt: skip
+            law=law,
+            found=found,
+            needed=needed,
+            line=self.lines[path],
+            where=self.place(path),
+            **more,  # type: ignore[arg-type]
+        )
 
     def refuse_launch(self, law: str, index: int, field: str, found: str, needed: str, **more: object) -> Diagnostic:
         """Make the diagnostic of a launch's head."""
         where = f"launch {self.program.launches[index].name}"
         return Diagnostic(
-            law=law, field=field, found=found, needed=needed, line=self.launch_line(index), where=where,
+            law=law,
+            field=field,
+            found=found,
+            needed=needed,
+            line=self.launch_line(index),
+            where=where,
             **more,  # type: ignore[arg-type]
-        )  # fmt: skip
+        )
 
     # -- numbers ------------------------------------------------------------------------------------------------
 
@@ -130,6 +141,11 @@ class Subject:
 
     def buffers(self, index: int) -> dict[str, Buffer]:
         """Every buffer that a launch may use, by name."""
+        if index not in self._buffers:
+            self._buffers[index] = self._collect(index)
+        return self._buffers[index]
+
+    def _collect(self, index: int) -> dict[str, Buffer]:
         found = {buffer.name: buffer for buffer in self.program.buffers}
         for statement in walk_body(self.program.launches[index].body):
             if isinstance(statement, ir.Declare):
@@ -207,22 +223,33 @@ class Subject:
         return list(found.values())
 
     def _corners(self, launch: Launch) -> list[dict[str, Reach]]:
+        """Blocks to run: the first; the last where loops depend on the block; all ends where branches do."""
         names, blocks = [axis.name for axis in launch.axes], self.blocks(launch)
-        first = dict.fromkeys(names, (0, 0))
-        last = {name: (extent - 1, extent - 1) for name, extent in zip(names, blocks)}
-        decides = any(isinstance(statement, ir.If) for statement in walk_body(launch.body))
-        if decides and len(names) <= 3:
-            return [
-                {name: (end, end) for name, end in zip(names, ends)}
-                for ends in product(*(dict.fromkeys((0, extent - 1)) for extent in blocks))
-            ]
-        return [first] if first == last else [first, last]
+        branches, loops = _deciding(launch)
+        ends = [(0, extent - 1) if name in branches else (0,) for name, extent in zip(names, blocks)]
+        places = [dict(zip(names, place)) for place in product(*(dict.fromkeys(end) for end in ends))]
+        if loops & set(names):
+            places.append({name: extent - 1 for name, extent in zip(names, blocks)})
+        return [{name: (at, at) for name, at in place.items()} for place in places]
 
     @property
     def capability(self) -> int:
         """Compute capability of the program's architecture: 90 for sm_90 and sm_90a; 0 where it has none."""
         digits = "".join(letter for letter in self.program.arch.removeprefix("sm_") if letter.isdigit())
         return int(digits) if self.program.arch.startswith("sm_") and digits else 0
+
+
+def _deciding(launch: Launch) -> tuple[frozenset[str], frozenset[str]]:
+    """Names in the conditions of branches, and names in the bounds of loops."""
+    branches: set[str] = set()
+    loops: set[str] = set()
+    for statement in walk_body(launch.body):
+        match statement:
+            case ir.For(start=start, stop=stop):
+                loops |= names_in(start) | names_in(stop)
+            case ir.If(condition=condition):
+                branches |= names_in(condition)
+    return frozenset(branches), frozenset(loops)
 
 
 __all__ = ["Subject", "Unbounded"]

@@ -33,9 +33,16 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
             if size not in CP_ASYNC:
                 fits = min(CP_ASYNC, key=lambda legal: abs(legal - size))
                 yield subject.refuse(
-                    NAME, path, f"cp.async of {size} bytes", "4, 8 or 16 bytes", nearest=str(fits), limit="cp_async_bytes",
-                    asked=float(size), available=16.0, unit="bytes",
-                )  # fmt: skip
+                    NAME,
+                    path,
+                    f"cp.async of {size} bytes",
+                    "4, 8 or 16 bytes",
+                    nearest=str(fits),
+                    limit="cp_async_bytes",
+                    asked=float(size),
+                    available=16.0,
+                    unit="bytes",
+                )
     for access in subject.accesses:
         vector = _vector(subject, access.statement)
         if vector > 1:
@@ -69,12 +76,19 @@ def _judge(subject: Subject, access: Accessing, vector: int) -> Iterator[Diagnos
         pad = subject.number(buffer.pad)
         fits = -(-pad // vector) * vector
         yield _off(
-            subject, access, f"a row of {buffer.name} takes {pitch} bytes (pad {pad})", f"a multiple of {width}",
-            width, pitch & -pitch, nearest=f"pad {fits}" if pad else None,
-        )  # fmt: skip
+            subject,
+            access,
+            f"a row of {buffer.name} takes {pitch} bytes (pad {pad})",
+            f"a multiple of {width}",
+            width,
+            pitch & -pitch,
+            nearest=f"pad {fits}" if pad else None,
+        )
     reach = access.axes[inner]
     if reach.start is not None and reach.start.divisor() % vector:
-        yield _off(subject, access, f"{what} begins at {reach.start}", f"a first element that {vector} divides", vector, 1)
+        yield _off(
+            subject, access, f"{what} begins at {reach.start}", f"a first element that {vector} divides", vector, 1
+        )
     if reach.length.divisor() % vector and not (reach.length.value == 1 and _named(access, inner)):
         yield _off(
             subject, access, f"{what} is {reach.length} elements long", f"a length that {vector} divides", vector, 1
@@ -82,7 +96,7 @@ def _judge(subject: Subject, access: Accessing, vector: int) -> Iterator[Diagnos
 
 
 def _moves(access: Accessing) -> bool:
-    """Whether the vector is about this reference: the two sides of a copy, the target and full-length reads of a map."""
+    """Whether the vector is about this reference: a copy's two sides, a map's target and its reads of many elements."""
     statement = access.statement
     if isinstance(statement, ir.Copy):
         return True
@@ -112,18 +126,29 @@ def _share(subject: Subject, access: Accessing, vector: int) -> Iterator[Diagnos
         each = subject.number(spread.each[-1])
         if each % vector:
             yield _off(
-                subject, access, f"each thread holds {each} elements of {access.buffer.name} in a row", f"a multiple of {vector}",
-                vector, each,
-            )  # fmt: skip
+                subject,
+                access,
+                f"a thread holds {each} elements of {access.buffer.name} in a row",
+                f"a multiple of {vector}",
+                vector,
+                each,
+            )
 
 
 def _off(
     subject: Subject, access: Accessing, found: str, needed: str, asked: int, available: int, nearest: str | None = None
 ) -> Diagnostic:
     return subject.refuse(
-        NAME, access.path, found, needed, limit="alignment", asked=float(asked), available=float(available), unit="bytes",
+        NAME,
+        access.path,
+        found,
+        needed,
+        limit="alignment",
+        asked=float(asked),
+        available=float(available),
+        unit="bytes",
         nearest=nearest,
-    )  # fmt: skip
+    )
 
 
 PLUGIN: Law = Law(NAME, check)

@@ -28,7 +28,11 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
                 named.setdefault((path[0], number), []).append(path)
                 if not 1 <= number < NUMBERS:
                     yield subject.refuse(
-                        NAME, path, f"barrier number {number}", f"1 to {NUMBERS - 1}", nearest=str(min(max(number, 1), 15))
+                        NAME,
+                        path,
+                        f"barrier number {number}",
+                        f"1 to {NUMBERS - 1}",
+                        nearest=str(min(max(number, 1), 15)),
                     )
             case ir.Sync(scope=scope) | ir.Reduce(scope=scope) | ir.Pick(scope=scope) if scope != "thread":
                 yield from _scope(subject, path, scope)
@@ -39,25 +43,39 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
 def _scope(subject: Subject, path: Path, scope: str) -> Iterator[Diagnostic]:
     role = subject.role_of(path)
     if scope == "device":
-        yield subject.refuse(NAME, path, "device scope inside a launch", "a second launch: blocks cannot wait for each other")
+        yield subject.refuse(
+            NAME, path, "device scope inside a launch", "a second launch: blocks cannot wait for each other"
+        )
         return
     if role is not None and role[1] == "one thread":
-        yield subject.refuse(NAME, path, f"{scope} scope in code of one thread of role {role[0]}", "code that all of its warps run")
+        yield subject.refuse(
+            NAME, path, f"{scope} scope in code of one thread of role {role[0]}", "code that all of its warps run"
+        )
         return
-    partial = role is not None and subject.role_threads(path[0]).get(role[0]) != subject.threads(subject.program.launches[path[0]])
+    partial = role is not None and subject.role_threads(path[0]).get(role[0]) != subject.threads(
+        subject.program.launches[path[0]]
+    )
     if scope in ("block", "cluster") and partial:
         assert role is not None  # partial says so
         threads = subject.role_threads(path[0]).get(role[0], 0)
         yield subject.refuse(
-            NAME, path, f"{scope} scope in role {role[0]}, which is {threads} threads of the block",
-            f"barrier named n threads {threads}", nearest=f"barrier named 1 threads {threads}", limit="threads",
-            asked=float(subject.threads(subject.program.launches[path[0]])), available=float(threads), unit="threads",
-        )  # fmt: skip
+            NAME,
+            path,
+            f"{scope} scope in role {role[0]}, which is {threads} threads of the block",
+            f"barrier named n threads {threads}",
+            nearest=f"barrier named 1 threads {threads}",
+            limit="threads",
+            asked=float(subject.threads(subject.program.launches[path[0]])),
+            available=float(threads),
+            unit="threads",
+        )
     axes = {axis.name for axis in subject.program.launches[path[0]].axes}
     if scope == "cluster":
         for branch in _branches(subject, path):
             if names_in(branch) & axes:
-                yield subject.refuse(NAME, path, "cluster scope behind a branch on the block", "a place that every block passes")
+                yield subject.refuse(
+                    NAME, path, "cluster scope behind a branch on the block", "a place that every block passes"
+                )
 
 
 def _branches(subject: Subject, path: Path) -> Iterator[Expr]:
@@ -79,7 +97,9 @@ def _named(subject: Subject, index: int, number: int, paths: list[Path]) -> Iter
         name = role[0] if role else ""
         present[name] = threads.get(name, whole) if role is None or role[1] == "all" else 32
         if role is not None and role[1] == "one thread":
-            yield subject.refuse(NAME, path, f"a barrier in code of one thread of role {name}", "code that whole warps run")
+            yield subject.refuse(
+                NAME, path, f"a barrier in code of one thread of role {name}", "code that whole warps run"
+            )
     reach = sum(present.values())
     for path in paths:
         statement = subject.statements[path]
@@ -87,9 +107,16 @@ def _named(subject: Subject, index: int, number: int, paths: list[Path]) -> Iter
         asked = subject.number(statement.threads) if statement.threads is not None else 0
         if asked != reach or asked % 32:
             yield subject.refuse(
-                NAME, path, f"it counts {asked} threads, {reach} reach it", f"threads {reach}", nearest=str(reach),
-                limit="threads", asked=float(asked), available=float(reach), unit="threads",
-            )  # fmt: skip
+                NAME,
+                path,
+                f"it counts {asked} threads, {reach} reach it",
+                f"threads {reach}",
+                nearest=str(reach),
+                limit="threads",
+                asked=float(asked),
+                available=float(reach),
+                unit="threads",
+            )
 
 
 PLUGIN: Law = Law(NAME, check)

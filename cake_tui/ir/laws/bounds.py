@@ -39,10 +39,16 @@ def _outside(subject: Subject, access: Accessing, axis: int, reach: AxisReach) -
     if isinstance(access.statement, ir.If | ir.Declare):
         guard = f"an index below {bound}"
     return subject.refuse(
-        NAME, access.path, f"{index} reaches {low}..{high} on axis {axis}, which has {reach.extent}{too_wide}", guard,
+        NAME,
+        access.path,
+        f"{index} reaches {low}..{high} on axis {axis}, which has {reach.extent}{too_wide}",
+        guard,
         field=f"{index} in {subject.words(access.path)}",
-        limit=f"extent:{access.buffer.name}.{axis}", asked=float(high + 1), available=float(extent), unit="elements",
-    )  # fmt: skip
+        limit=f"extent:{access.buffer.name}.{axis}",
+        asked=float(high + 1),
+        available=float(extent),
+        unit="elements",
+    )
 
 
 PLUGIN: Law = Law(NAME, check)

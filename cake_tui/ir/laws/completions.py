@@ -28,7 +28,9 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
                 if spaces[0] not in ("param", "workspace") or spaces[1] != "shared":
                     yield subject.refuse(NAME, path, f"from {spaces[0]} to {spaces[1]}", "from global to shared memory")
                 if statement.completes is None:
-                    yield subject.refuse(NAME, path, "nothing completes it", "completes group … or completes barrier[…]")
+                    yield subject.refuse(
+                        NAME, path, "nothing completes it", "completes group … or completes barrier[…]"
+                    )
             case ir.Contract(op="wgmma", left=left, right=right, completes=completes):
                 if buffers[right.buffer].space != "shared" or buffers[left.buffer].space not in ("shared", "register"):
                     yield subject.refuse(NAME, path, "operands that wgmma cannot reach", "tiles in shared memory")
@@ -37,7 +39,9 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
             case ir.Copy(kind="copy", source=source, target=target) | ir.Copy(source=source, target=target):
                 one, other = buffers[source.buffer].dtype, buffers[target.buffer].dtype
                 if one != other:
-                    yield subject.refuse(NAME, path, f"{one} into {other}", "a cast: convert, split or a map", nearest=f"{other}(…)")
+                    yield subject.refuse(
+                        NAME, path, f"{one} into {other}", "a cast: convert, split or a map", nearest=f"{other}(…)"
+                    )
 
 
 def _groups(subject: Subject, index: int) -> Iterator[Diagnostic]:
@@ -52,7 +56,7 @@ def _groups(subject: Subject, index: int) -> Iterator[Diagnostic]:
         home = role[0] if role else ""
         match statement:
             case ir.Copy(kind=kind, completes=ir.Completion(kind="group", name=group)):
-                unit = kind
+                unit: str = kind
             case ir.Contract(op=op, completes=ir.Completion(kind="group", name=group)):
                 unit = op
             case ir.Commit(group) | ir.WaitGroup(group):
@@ -61,18 +65,26 @@ def _groups(subject: Subject, index: int) -> Iterator[Diagnostic]:
             case _:
                 continue
         if units.setdefault(group, unit) != unit:
-            yield subject.refuse(NAME, path, f"group {group} of {unit}, also of {units[group]}", "one group a kind of statement")
+            yield subject.refuse(
+                NAME, path, f"group {group} of {unit}, also of {units[group]}", "one group a kind of statement"
+            )
         if homes.setdefault(group, home) != home:
             yield subject.refuse(NAME, path, f"group {group} in two roles", "one group a role")
         if names.setdefault(f"{home}/{unit}", group) != group:
             yield subject.refuse(
-                NAME, path, f"groups {names[f'{home}/{unit}']} and {group}, which the hardware keeps in one queue",
-                "one group for all of them", nearest=names[f"{home}/{unit}"],
-            )  # fmt: skip
+                NAME,
+                path,
+                f"groups {names[f'{home}/{unit}']} and {group}, which the hardware keeps in one queue",
+                "one group for all of them",
+                nearest=names[f"{home}/{unit}"],
+            )
     for path, group, home in waits:
         if group in homes and homes[group] != home:
             yield subject.refuse(
-                NAME, path, f"group {group} belongs to {homes[group] or 'the block'}", "commit and wait where it was issued"
+                NAME,
+                path,
+                f"group {group} belongs to {homes[group] or 'the block'}",
+                "commit and wait where it was issued",
             )
 
 

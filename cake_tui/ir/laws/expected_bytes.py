@@ -22,10 +22,16 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
         whose = "its copies bring" if expects else "this copy and others on it bring"
         besides = f"; see {line_of(subject, clash.other)}" if clash.other is not None else ""
         yield subject.refuse(
-            NAME, path, f"{clash.buffer} expects {clash.asked} bytes in a phase, {whose} {clash.available}{besides}",
-            f"expect {clash.buffer} … bytes {clash.available}", nearest=str(clash.available),
-            limit=f"bytes:{clash.buffer}", asked=float(clash.asked), available=float(clash.available), unit="bytes",
-        )  # fmt: skip
+            NAME,
+            path,
+            f"{clash.buffer} expects {clash.asked} bytes in a phase, {whose} {clash.available}{besides}",
+            f"expect {clash.buffer} … bytes {clash.available}",
+            nearest=str(clash.available),
+            limit=f"bytes:{clash.buffer}",
+            asked=float(clash.asked),
+            available=float(clash.available),
+            unit="bytes",
+        )
 
 
 PLUGIN: Law = Law(NAME, check)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from cake_tui.ir.analysis.accesses import Accessing
 from cake_tui.ir.analysis.boxes import spelled, uncovered
 from cake_tui.ir.analysis.coverage import Reached, reached
+from cake_tui.ir.laws._covers import nearest_accesses
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._subject import Subject
-from cake_tui.ir.laws._covers import nearest_accesses
 from cake_tui.ir.program import Buffer
 from cake_tui.model.diagnostic import Diagnostic
 
@@ -48,7 +48,10 @@ def _judge(subject: Subject, buffer: Buffer, accesses: list[Accessing]) -> Itera
     if gap is not None:
         for access in nearest_accesses(gap, covers):
             yield subject.refuse(
-                NAME, access.path, f"{buffer.name}{spelled(gap)} is never read", "tiles that begin at 0 and reach the end"
+                NAME,
+                access.path,
+                f"{buffer.name}{spelled(gap)} is never read",
+                "tiles that begin at 0 and reach the end",
             )
 
 

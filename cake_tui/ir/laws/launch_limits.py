@@ -45,16 +45,31 @@ def _clusters(subject: Subject, index: int, blocks: tuple[int, ...]) -> Iterator
     for extent, grid in zip(reversed(cluster), reversed(blocks)):
         if grid % extent:
             yield subject.refuse_launch(
-                NAME, index, "cluster", f"clusters of {extent} in a grid of {grid}", f"a grid that {extent} divides",
-                limit="cluster_divides", asked=float(extent), available=float(grid), unit="blocks",
-            )  # fmt: skip
+                NAME,
+                index,
+                "cluster",
+                f"clusters of {extent} in a grid of {grid}",
+                f"a grid that {extent} divides",
+                limit="cluster_divides",
+                asked=float(extent),
+                available=float(grid),
+                unit="blocks",
+            )
 
 
 def _over(subject: Subject, index: int, field: str, limit: str, asked: int, available: int, unit: str) -> Diagnostic:
     return subject.refuse_launch(
-        NAME, index, field, f"{asked} {unit}", f"at most {available}", nearest=str(available), limit=limit,
-        asked=float(asked), available=float(available), unit=unit,
-    )  # fmt: skip
+        NAME,
+        index,
+        field,
+        f"{asked} {unit}",
+        f"at most {available}",
+        nearest=str(available),
+        limit=limit,
+        asked=float(asked),
+        available=float(available),
+        unit=unit,
+    )
 
 
 PLUGIN: Law = Law(NAME, check)

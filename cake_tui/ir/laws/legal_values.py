@@ -18,9 +18,13 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
         if const.values and value not in const.values:
             nearest = min(const.values, key=lambda legal: (abs(legal - value), legal))
             yield Diagnostic(
-                NAME, const.name, f"{const.name} = {value}", f"one of {' '.join(str(legal) for legal in const.values)}",
-                line=subject.declared_line(const.name), nearest=str(nearest),
-            )  # fmt: skip
+                NAME,
+                const.name,
+                f"{const.name} = {value}",
+                f"one of {' '.join(str(legal) for legal in const.values)}",
+                line=subject.declared_line(const.name),
+                nearest=str(nearest),
+            )
 
 
 PLUGIN: Law = Law(NAME, check)

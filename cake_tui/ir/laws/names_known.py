@@ -42,9 +42,13 @@ def _missing(expr: Expr | Span, known: Iterable[str], field: str, line: int) -> 
     names = set(known)
     for name in sorted(names_in(expr) - names):
         yield Diagnostic(
-            NAME, field, f"{name} is not declared{did_you_mean(name, names)}", "a size, a constant or a variable around it",
-            line=line, nearest=nearest(name, names),
-        )  # fmt: skip
+            NAME,
+            field,
+            f"{name} is not declared{did_you_mean(name, names)}",
+            "a size, a constant or a variable around it",
+            line=line,
+            nearest=nearest(name, names),
+        )
 
 
 class _Reader:
@@ -73,9 +77,12 @@ class _Reader:
         for what, name, names in self._called(statement):
             if name and name not in names:
                 yield self.subject.refuse(
-                    NAME, path, f"no {what} {name}{did_you_mean(name, names)}", f"a {what} of this launch",
+                    NAME,
+                    path,
+                    f"no {what} {name}{did_you_mean(name, names)}",
+                    f"a {what} of this launch",
                     nearest=nearest(name, names),
-                )  # fmt: skip
+                )
         inside = known | {statement.variable} if isinstance(statement, ir.For) else known
         for step, child in children(statement):
             yield from self.statement(child, (*path, step), inside)
@@ -107,7 +114,11 @@ class _Reader:
                 yield "shared buffer", scratch, {name for name, item in self.buffers.items() if item.space == "shared"}
             case ir.For(carry=carry):
                 for name in carry:
-                    yield "register buffer", name, {key for key, item in self.buffers.items() if item.space == "register"}
+                    yield (
+                        "register buffer",
+                        name,
+                        {key for key, item in self.buffers.items() if item.space == "register"},
+                    )
 
 
 def _expressions(statement: Statement) -> Iterator[Expr]:

@@ -1,4 +1,4 @@
-"""The problem says in which order sums may be taken: ``ordered`` allows neither split sums nor atomics, ``blocked`` no atomics.
+"""Sums are taken in an order that the problem allows: ``ordered`` forbids split sums and atomics, ``blocked`` atomics.
 
 A split sum is one whose parts go through global memory: another launch adds them up.
 """
@@ -24,14 +24,20 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
     for path, statement in subject.sites:
         match statement:
             case ir.Atomic(operator="add"):
-                yield subject.refuse(NAME, path, f"atomics under accumulation {subject.accumulation}", "sums in a fixed order")
+                yield subject.refuse(
+                    NAME, path, f"atomics under accumulation {subject.accumulation}", "sums in a fixed order"
+                )
             case ir.Assign(op="+=", value=value) if subject.accumulation == "ordered":
                 parts = [ref for ref in refs_in(value) if _global(subject, ref.buffer) and ref.buffer in written]
                 if parts:
-                    yield subject.refuse(NAME, path, f"parts of a sum in {parts[0].buffer}, under accumulation ordered", "one sum")
+                    yield subject.refuse(
+                        NAME, path, f"parts of a sum in {parts[0].buffer}, under accumulation ordered", "one sum"
+                    )
             case ir.Reduce(operator="add", source=source) if subject.accumulation == "ordered":
                 if _global(subject, source.buffer) and source.buffer in written:
-                    yield subject.refuse(NAME, path, f"parts of a sum in {source.buffer}, under accumulation ordered", "one sum")
+                    yield subject.refuse(
+                        NAME, path, f"parts of a sum in {source.buffer}, under accumulation ordered", "one sum"
+                    )
 
 
 def _global(subject: Subject, name: str) -> bool:

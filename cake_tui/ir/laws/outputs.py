@@ -38,9 +38,12 @@ def _judge(subject: Subject, buffer: Buffer, accesses: list[Accessing], sizes: d
     at = "" if not sizes else " with " + ", ".join(f"{name} = {value}" for name, value in sizes.items())
     if not writes:
         yield Diagnostic(
-            NAME, buffer.name, "nothing writes it", "a statement that writes it",
+            NAME,
+            buffer.name,
+            "nothing writes it",
+            "a statement that writes it",
             line=subject.declared_line(buffer.name),
-        )  # fmt: skip
+        )
         return
     covers: list[tuple[Accessing, Reached]] = []
     for access in writes:
@@ -71,20 +74,26 @@ def _rounds(subject: Subject, access: Accessing, cover: Reached, accesses: list[
         around = names[variable]
         if around.kind == "grid":
             yield subject.refuse(
-                NAME, access.path, f"every block along {around.name} writes the same elements of {access.ref.buffer}",
+                NAME,
+                access.path,
+                f"every block along {around.name} writes the same elements of {access.ref.buffer}",
                 f"an index that names {around.name}, a branch on it, or atomic",
-            )  # fmt: skip
+            )
         elif not access.update and not _read_in_loop(access, variable, accesses):
             yield subject.refuse(
-                NAME, access.path, f"{access.ref.buffer} is written in every round of {around.name}, not once after all",
+                NAME,
+                access.path,
+                f"{access.ref.buffer} is written in every round of {around.name}, not once after all",
                 f"the write behind the loop over {around.name}, or += on what is there",
-            )  # fmt: skip
+            )
     if cover.twice:
         name = names[cover.twice].name if cover.twice in names else cover.twice.split(".")[0]
         yield subject.refuse(
-            NAME, access.path, f"rounds of {name} overlap: elements of {access.ref.buffer} are written twice",
+            NAME,
+            access.path,
+            f"rounds of {name} overlap: elements of {access.ref.buffer} are written twice",
             f"tiles as long as the step of {name}",
-        )  # fmt: skip
+        )
 
 
 def _read_in_loop(access: Accessing, variable: str, accesses: list[Accessing]) -> bool:
@@ -92,7 +101,8 @@ def _read_in_loop(access: Accessing, variable: str, accesses: list[Accessing]) -
     depth = [around.variable for around in access.around].index(variable)
     shared = [around.variable for around in access.around][: depth + 1]
     return any(
-        other.mode == "read" and [around.variable for around in other.around][: depth + 1] == shared for other in accesses
+        other.mode == "read" and [around.variable for around in other.around][: depth + 1] == shared
+        for other in accesses
     )
 
 
@@ -108,9 +118,11 @@ def _overlaps(
                 gap = uncovered(box, earlier)
                 if gap is not None:
                     yield subject.refuse(
-                        NAME, access.path, f"atomics add to {access.ref.buffer}{spelled(gap)}, which nothing wrote before",
+                        NAME,
+                        access.path,
+                        f"atomics add to {access.ref.buffer}{spelled(gap)}, which nothing wrote before",
                         "an earlier launch that zeroes it",
-                    )  # fmt: skip
+                    )
                     break
             continue
         for other, reach in before:
@@ -118,9 +130,11 @@ def _overlaps(
             if clash is not None and not _builds_on(access, accesses):
                 where = f"line {subject.lines[other.path]}"
                 yield subject.refuse(
-                    NAME, access.path, f"{access.ref.buffer}{spelled(clash)} is written here and at {where}",
+                    NAME,
+                    access.path,
+                    f"{access.ref.buffer}{spelled(clash)} is written here and at {where}",
                     "one place that writes it, or one that takes the other's value",
-                )  # fmt: skip
+                )
                 break
 
 
@@ -137,9 +151,11 @@ def _partial(subject: Subject, buffer: Buffer, covers: list[tuple[Accessing, Rea
             if gap is not None:
                 for access in nearest_accesses(gap, mine):
                     yield subject.refuse(
-                        NAME, access.path, f"{buffer.name}{spelled(gap)} was written before and is passed over here",
+                        NAME,
+                        access.path,
+                        f"{buffer.name}{spelled(gap)} was written before and is passed over here",
                         "every element that the earlier launch wrote",
-                    )  # fmt: skip
+                    )
                 return
 
 

@@ -17,9 +17,11 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
     for clash in clashes_of(subject, "unwritten"):
         path = subject.sites[clash.site][0]
         yield subject.refuse(
-            NAME, path, f"{elements(clash)} is read, but nothing has written it by then",
+            NAME,
+            path,
+            f"{elements(clash)} is read, but nothing has written it by then",
             f"a write of those elements before line {subject.lines[path]}, or an initial value",
-        )  # fmt: skip
+        )
 
 
 PLUGIN: Law = Law(NAME, check)

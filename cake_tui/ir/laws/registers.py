@@ -36,9 +36,15 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
             if available and count - ADDRESSES // 2 > available:
                 path = _largest(subject, index, owner)
                 yield subject.refuse(
-                    NAME, path, f"{count} registers a thread{f' in {owner}' if owner else ''}", f"at most {available}",
-                    limit=limit, asked=float(count), available=float(available), unit="registers",
-                )  # fmt: skip
+                    NAME,
+                    path,
+                    f"{count} registers a thread{f' in {owner}' if owner else ''}",
+                    f"at most {available}",
+                    limit=limit,
+                    asked=float(count),
+                    available=float(available),
+                    unit="registers",
+                )
         yield from _file(subject, index, budgets, device)
 
 
@@ -80,9 +86,16 @@ def _file(subject: Subject, index: int, budgets: dict[str, int], device: Device 
         others = asked - budgets[name] * threads[name]
         fits = (device.registers_per_sm - others) // threads[name] // 8 * 8
         yield subject.refuse(
-            NAME, path, f"{asked} registers in all roles", f"at most {device.registers_per_sm}", nearest=str(max(24, fits)),
-            limit="registers_per_sm", asked=float(asked), available=float(device.registers_per_sm), unit="registers",
-        )  # fmt: skip
+            NAME,
+            path,
+            f"{asked} registers in all roles",
+            f"at most {device.registers_per_sm}",
+            nearest=str(max(24, fits)),
+            limit="registers_per_sm",
+            asked=float(asked),
+            available=float(device.registers_per_sm),
+            unit="registers",
+        )
 
 
 def _largest(subject: Subject, index: int, owner: str) -> tuple[int, ...]:
@@ -108,10 +121,15 @@ def _vectors(subject: Subject, device: Device) -> Iterator[Diagnostic]:
             available = 2 * device.vector_registers
             if asked > available:
                 yield subject.refuse(
-                    NAME, path, f"{asked} vector registers for {buffer.name}",
-                    f"at most {available}, twice what the core has", limit="vector_registers", asked=float(asked),
-                    available=float(device.vector_registers), unit="vector registers",
-                )  # fmt: skip
+                    NAME,
+                    path,
+                    f"{asked} vector registers for {buffer.name}",
+                    f"at most {available}, twice what the core has",
+                    limit="vector_registers",
+                    asked=float(asked),
+                    available=float(device.vector_registers),
+                    unit="vector registers",
+                )
 
 
 PLUGIN: Law = Law(NAME, check)

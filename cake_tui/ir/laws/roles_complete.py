@@ -27,7 +27,12 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
         threads = subject.threads(launch)
         if threads % 32:
             yield subject.refuse_launch(
-                NAME, index, "threads", f"{threads} threads with roles", "a multiple of 32", nearest=str(-(-threads // 32) * 32)
+                NAME,
+                index,
+                "threads",
+                f"{threads} threads with roles",
+                "a multiple of 32",
+                nearest=str(-(-threads // 32) * 32),
             )
         taken: dict[int, str] = {}
         for path, role in roles:
@@ -35,9 +40,15 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
         missing = [warp for warp in range(threads // 32) if warp not in taken]
         if missing:
             yield subject.refuse(
-                NAME, roles[-1][0], f"warp {missing[0]} of {threads // 32} has no role", "every warp in one role",
-                limit="warps", asked=float(threads // 32), available=float(len(taken)), unit="warps",
-            )  # fmt: skip
+                NAME,
+                roles[-1][0],
+                f"warp {missing[0]} of {threads // 32} has no role",
+                "every warp in one role",
+                limit="warps",
+                asked=float(threads // 32),
+                available=float(len(taken)),
+                unit="warps",
+            )
         yield from _bodies(subject, index, roles)
     yield from _owners(subject)
     yield from _wgmma(subject)
@@ -47,9 +58,15 @@ def _one(subject: Subject, path: Path, role: ir.WarpRole, taken: dict[int, str],
     first, last = subject.number(role.first), subject.number(role.last)
     if last < first or last >= warps:
         yield subject.refuse(
-            NAME, path, f"warps {first} to {last} of {warps}", f"warps from 0 to {warps - 1}", limit="warps",
-            asked=float(last + 1), available=float(warps), unit="warps",
-        )  # fmt: skip
+            NAME,
+            path,
+            f"warps {first} to {last} of {warps}",
+            f"warps from 0 to {warps - 1}",
+            limit="warps",
+            asked=float(last + 1),
+            available=float(warps),
+            unit="warps",
+        )
     for warp in range(first, min(last, 64) + 1):
         if warp in taken:
             yield subject.refuse(NAME, path, f"warp {warp} is also in role {taken[warp]}", "roles without common warps")
@@ -59,13 +76,23 @@ def _one(subject: Subject, path: Path, role: ir.WarpRole, taken: dict[int, str],
         return
     if first % GROUP or (last - first + 1) % GROUP:
         yield subject.refuse(
-            NAME, path, f"a register budget for warps {first} to {last}", "whole groups of four warps",
-            limit="warp_group", asked=float(last - first + 1), available=float(GROUP), unit="warps",
-        )  # fmt: skip
+            NAME,
+            path,
+            f"a register budget for warps {first} to {last}",
+            "whole groups of four warps",
+            limit="warp_group",
+            asked=float(last - first + 1),
+            available=float(GROUP),
+            unit="warps",
+        )
     if role.registers % 8 or not BUDGET[0] <= role.registers <= BUDGET[1]:
         nearest = min(max(round(role.registers / 8) * 8, BUDGET[0]), BUDGET[1])
         yield subject.refuse(
-            NAME, path, f"registers {role.registers}", f"a multiple of 8 from {BUDGET[0]} to {BUDGET[1]}", nearest=str(nearest)
+            NAME,
+            path,
+            f"registers {role.registers}",
+            f"a multiple of 8 from {BUDGET[0]} to {BUDGET[1]}",
+            nearest=str(nearest),
         )
 
 
@@ -77,7 +104,9 @@ def _bodies(subject: Subject, index: int, roles: list[tuple[Path, ir.WarpRole]])
             yield subject.refuse(NAME, path, f"role {role.name} a second time", "one declaration a role")
         seen.add(role.name)
         if role.name not in with_body:
-            yield subject.refuse(NAME, path, f"role {role.name} has no body", f"role {role.name}: with what its warps do")
+            yield subject.refuse(
+                NAME, path, f"role {role.name} has no body", f"role {role.name}: with what its warps do"
+            )
 
 
 def _owners(subject: Subject) -> Iterator[Diagnostic]:
@@ -97,14 +126,24 @@ def _wgmma(subject: Subject) -> Iterator[Diagnostic]:
         if not isinstance(statement, ir.Contract) or statement.op != "wgmma":
             continue
         role = subject.role_of(path)
-        threads = subject.role_threads(path[0]).get(role[0], 0) if role else subject.threads(subject.program.launches[path[0]])
+        threads = (
+            subject.role_threads(path[0]).get(role[0], 0)
+            if role
+            else subject.threads(subject.program.launches[path[0]])
+        )
         if role and role[1] != "all":
             threads = 1
         if threads % (32 * GROUP):
             yield subject.refuse(
-                NAME, path, f"wgmma by {threads} threads", "whole groups of four warps", limit="warp_group",
-                asked=float(threads), available=float(32 * GROUP), unit="threads",
-            )  # fmt: skip
+                NAME,
+                path,
+                f"wgmma by {threads} threads",
+                "whole groups of four warps",
+                limit="warp_group",
+                asked=float(threads),
+                available=float(32 * GROUP),
+                unit="threads",
+            )
 
 
 PLUGIN: Law = Law(NAME, check)

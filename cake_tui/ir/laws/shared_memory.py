@@ -26,10 +26,16 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
             continue
         largest = max(subject.declares(index, "shared"), key=lambda item: subject.size_bytes(item[1]))
         yield subject.refuse(
-            NAME, largest[0], f"{asked} bytes of shared memory a {'task' if on_c else 'block'}",
-            f"at most {available}", nearest=_fewer(subject, index, available),
-            limit="l3_bytes" if on_c else "max_smem_limit", asked=float(asked), available=float(available), unit="bytes",
-        )  # fmt: skip
+            NAME,
+            largest[0],
+            f"{asked} bytes of shared memory a {'task' if on_c else 'block'}",
+            f"at most {available}",
+            nearest=_fewer(subject, index, available),
+            limit="l3_bytes" if on_c else "max_smem_limit",
+            asked=float(asked),
+            available=float(available),
+            unit="bytes",
+        )
 
 
 def _fewer(subject: Subject, index: int, available: int) -> str | None:

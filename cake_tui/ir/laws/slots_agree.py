@@ -1,4 +1,4 @@
-"""A barrier's slot is that of the ring it speaks of: waits before its use, arrives after it, expects with its copies."""
+"""A barrier's slot is that of the ring it speaks of: waits before its use, arrives after, expects with its copies."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
         path = subject.sites[clash.site][0]
         besides = f"; see {line_of(subject, clash.other)}" if clash.other is not None else ""
         yield subject.refuse(
-            NAME, path, f"{clash.buffer} slot {clash.box[0][0]} is named, but the ring is used at another slot{besides}",
+            NAME,
+            path,
+            f"{clash.buffer} slot {clash.box[0][0]} is named, but the ring is used at another slot{besides}",
             f"the index that the statements around it use for the ring of {clash.buffer}",
-        )  # fmt: skip
+        )
     yield from _fixed_slots(subject)
 
 
@@ -37,18 +39,29 @@ def _fixed_slots(subject: Subject) -> Iterator[Diagnostic]:
                 if completes is None or completes.slot is None:
                     continue
                 name, slot = completes.name, completes.slot
-        barrier = next(
-            (other for where, other in subject.sites if where[0] == path[0] and isinstance(other, ir.Barrier) and other.name == name),
-            None,
-        )  # fmt: skip
+        barrier = _barrier(subject, path[0], name)
         if barrier is None or not names_in(slot) <= subject.numbers.keys():
             continue
         slots, at = subject.number(barrier.slots), subject.number(slot)
         if not 0 <= at < slots:
             yield subject.refuse(
-                NAME, path, f"slot {at} of {name}, which has {slots}", f"a slot below {slots}", nearest=str(slots - 1),
-                limit=f"slots:{name}", asked=float(at), available=float(slots), unit="slots",
-            )  # fmt: skip
+                NAME,
+                path,
+                f"slot {at} of {name}, which has {slots}",
+                f"a slot below {slots}",
+                nearest=str(slots - 1),
+                limit=f"slots:{name}",
+                asked=float(at),
+                available=float(slots),
+                unit="slots",
+            )
+
+
+def _barrier(subject: Subject, index: int, name: str) -> ir.Barrier | None:
+    for path, statement in subject.sites:
+        if path[0] == index and isinstance(statement, ir.Barrier) and statement.name == name:
+            return statement
+    return None
 
 
 PLUGIN: Law = Law(NAME, check)

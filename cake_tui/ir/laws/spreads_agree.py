@@ -28,7 +28,9 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
         for path, buffer in subject.declares(index, "register"):
             role = subject.role_of(path)
             owner = buffer.owner or (role[0] if role else "")
-            whole = {"one thread": 1, "one warp": 32}.get(role[1] if role else "", threads.get(owner, subject.threads(launch)))
+            whole = {"one thread": 1, "one warp": 32}.get(
+                role[1] if role else "", threads.get(owner, subject.threads(launch))
+            )
             yield from _covers(subject, path, buffer, whole)
     for path, statement in subject.sites:
         buffers = subject.buffers(path[0])
@@ -51,21 +53,36 @@ def _covers(subject: Subject, path: Path, buffer: Buffer, threads: int) -> Itera
             covered = tuple(one * other for one, other in zip(*counts))
             if len(covered) != len(shape) or covered != shape:
                 yield subject.refuse(
-                    NAME, path, f"the spread holds {_by(covered)} elements of {_by(shape)}", "threads times each = the tile"
+                    NAME,
+                    path,
+                    f"the spread holds {_by(covered)} elements of {_by(shape)}",
+                    "threads times each = the tile",
                 )
             asked = math.prod(counts[0])
             if asked > threads:
                 yield subject.refuse(
-                    NAME, path, f"a spread over {asked} threads, of which {threads} run this", f"at most {threads}",
-                    limit="threads", asked=float(asked), available=float(threads), unit="threads",
-                )  # fmt: skip
+                    NAME,
+                    path,
+                    f"a spread over {asked} threads, of which {threads} run this",
+                    f"at most {threads}",
+                    limit="threads",
+                    asked=float(asked),
+                    available=float(threads),
+                    unit="threads",
+                )
         case ir.Lanes(count):
             lanes = subject.number(count)
             if shape and shape[-1] % lanes:
                 yield subject.refuse(
-                    NAME, path, f"{shape[-1]} elements in lanes of {lanes}", f"a last axis that {lanes} divides",
-                    limit="lanes", asked=float(lanes), available=float(shape[-1]), unit="elements",
-                )  # fmt: skip
+                    NAME,
+                    path,
+                    f"{shape[-1]} elements in lanes of {lanes}",
+                    f"a last axis that {lanes} divides",
+                    limit="lanes",
+                    asked=float(lanes),
+                    available=float(shape[-1]),
+                    unit="elements",
+                )
 
 
 def _by(numbers: Numbers) -> str:
@@ -94,7 +111,10 @@ def _same(subject: Subject, path: Path, refs: list[Ref], buffers: dict[str, Buff
         same_shape = tile_of(subject, ref, buffers) == tile_of(subject, first, buffers)
         if same_shape and key != held[0][1]:
             yield subject.refuse(
-                NAME, path, f"{first.buffer} and {ref.buffer} are spread differently", f"convert {ref.buffer} -> … first"
+                NAME,
+                path,
+                f"{first.buffer} and {ref.buffer} are spread differently",
+                f"convert {ref.buffer} -> … first",
             )
 
 
@@ -112,7 +132,9 @@ def _product(subject: Subject, path: Path, contract: ir.Contract, buffers: dict[
             if buffers[ref.buffer].space != "register":
                 continue
             if not isinstance(side, ir.Fragment) or side.name != f"{shape}.{part}":
-                yield subject.refuse(NAME, path, f"{ref.buffer} is no fragment {shape}.{part}", f"spread fragment {shape}.{part}")
+                yield subject.refuse(
+                    NAME, path, f"{ref.buffer} is no fragment {shape}.{part}", f"spread fragment {shape}.{part}"
+                )
         return
     if not isinstance(acc, ir.Threads) or len(acc.threads) != 2:
         return
@@ -122,9 +144,11 @@ def _product(subject: Subject, path: Path, contract: ir.Contract, buffers: dict[
             theirs = (subject.number(acc.threads[axis]), subject.number(acc.each[axis]))
             if mine != theirs:
                 yield subject.refuse(
-                    NAME, path, f"{ref.buffer} is spread {mine[0]} threads, {mine[1]} each",
+                    NAME,
+                    path,
+                    f"{ref.buffer} is spread {mine[0]} threads, {mine[1]} each",
                     f"as axis {axis} of {contract.target.buffer}: {theirs[0]} threads, {theirs[1]} each",
-                )  # fmt: skip
+                )
 
 
 PLUGIN: Law = Law(NAME, check)

@@ -1,4 +1,4 @@
-"""Every wait ends: the arrivals that a barrier counts come, once each a phase, and all threads of a barrier reach it."""
+"""Every wait ends: a barrier gets exactly the arrivals it counts in each phase, and all its threads reach it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
             asked, available = clash.asked, clash.available
         else:
             found = f"barrier {name} gets {clash.available} of {clash.asked} {unit}, so this never ends"
-            needed = f"{clash.asked} {unit} on {name}" if unit == "threads" else f"arrive {name} on that slot each round"
+            needed = (
+                f"{clash.asked} {unit} on {name}" if unit == "threads" else f"arrive {name} on that slot each round"
+            )
             asked, available = clash.asked, clash.available
         statement = subject.statements[path]
         if isinstance(statement, ir.Wait) and unit == "arrivals" and clash.kind == "stuck":

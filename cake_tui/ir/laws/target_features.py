@@ -34,9 +34,15 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
                 seen.add(what)
                 wanted = exactly or f"sm_{needs} or later"
                 yield subject.refuse(
-                    NAME, path, f"{what} on {subject.program.arch}", wanted, limit="capability",
-                    asked=float(needs), available=float(capability), unit="compute capability",
-                )  # fmt: skip
+                    NAME,
+                    path,
+                    f"{what} on {subject.program.arch}",
+                    wanted,
+                    limit="capability",
+                    asked=float(needs),
+                    available=float(capability),
+                    unit="compute capability",
+                )
     for index, launch in enumerate(subject.program.launches):
         if launch.cluster and capability < 90:
             yield subject.refuse_launch(NAME, index, "cluster", f"clusters on {subject.program.arch}", "sm_90 or later")
@@ -66,7 +72,12 @@ def _on_c(subject: Subject) -> Iterator[Diagnostic]:
     for index, launch in enumerate(subject.program.launches):
         if subject.threads(launch) != 1:
             yield subject.refuse_launch(
-                NAME, index, "threads", f"{subject.threads(launch)} threads a task", "1: a task is one core's", nearest="1"
+                NAME,
+                index,
+                "threads",
+                f"{subject.threads(launch)} threads a task",
+                "1: a task is one core's",
+                nearest="1",
             )
         if launch.cluster or launch.persistent is not None:
             yield subject.refuse_launch(NAME, index, "launch", "cluster or persistent on c", "a plain grid of tasks")

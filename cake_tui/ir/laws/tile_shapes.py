@@ -10,7 +10,6 @@ from cake_tui.ir.expr import All, Ref, Span, refs_in, show
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._subject import Subject
 from cake_tui.ir.program import Buffer
-from cake_tui.ir.walk import Path
 from cake_tui.model.diagnostic import Diagnostic
 
 NAME = "tile-shapes"
@@ -52,16 +51,23 @@ def _judge(subject: Subject, statement: ir.Statement, buffers: dict[str, Buffer]
                 yield f"{show(source)} is {_by(one)}, {show(target)} is {_by(other)}", "tiles of the same extents"
         case ir.Split(source=source, parts=parts):
             for part in parts:
-                if (one := tile(source)) is not None and (other := tile(part)) is not None and _plain(one) != _plain(other):
+                if (
+                    (one := tile(source)) is not None
+                    and (other := tile(part)) is not None
+                    and _plain(one) != _plain(other)
+                ):
                     yield f"{show(source)} is {_by(one)}, {show(part)} is {_by(other)}", "parts as large as the source"
         case ir.Contract(target=target, left=left, right=right, op=op):
             yield from _product(op, tile(target), tile(left), tile(right))
         case ir.Assign(target=target, value=value) | ir.Atomic(target=target, value=value):
             whole = tile(target)
             for ref in refs_in(value):
-                part = tile(ref)
-                if whole is not None and part and not _fits(part, whole):
-                    yield f"{show(ref)} is {_by(part)}, {show(target)} is {_by(whole)}", "tiles that agree at their last axes"
+                one = tile(ref)
+                if whole is not None and one and not _fits(one, whole):
+                    yield (
+                        f"{show(ref)} is {_by(one)}, {show(target)} is {_by(whole)}",
+                        "tiles that agree at their last axes",
+                    )
         case ir.Reduce(source=source, axis=axis, target=target) | ir.Pick(source=source, axis=axis, values=target):
             yield from _folded(statement, axis, tile(source), tile(target), subject)
 

@@ -17,7 +17,7 @@ NAME = "tiles-used"
 
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
-    """Yield shared tiles of which a part is written and never read; tiles that only a reduction reads are left alone."""
+    """Yield shared tiles of which a part is written and never read; tiles that nothing reads by name are left alone."""
     for index in range(len(subject.program.launches)):
         for _, buffer in subject.declares(index, "shared"):
             for _, accesses in subject.accesses_at_samples[:1]:
@@ -44,7 +44,10 @@ def _judge(subject: Subject, buffer: Buffer, accesses: list[Accessing]) -> Itera
             if gap is not None:
                 for reader in nearest_accesses(gap, reads):
                     yield subject.refuse(
-                        NAME, reader.path, f"{buffer.name}{spelled(gap)} is written and never read", "reads of the whole tile"
+                        NAME,
+                        reader.path,
+                        f"{buffer.name}{spelled(gap)} is written and never read",
+                        "reads of the whole tile",
                     )
                 return
 

@@ -1,8 +1,8 @@
 """Bulk copies move dense boxes between global and shared memory, as the tensor map can describe them.
 
 Boxes have at most 5 axes of at most 256 elements; the innermost is contiguous, a multiple of 16 bytes, and no longer
-than the swizzle; global rows are 16 bytes apart or a multiple; shared tiles are dense and aligned to the swizzle's atom.
-Loads complete on a barrier, stores with a group.
+than the swizzle; global rows are 16 bytes apart or a multiple; shared tiles are dense and aligned to the swizzle's
+atom. Loads complete on a barrier, stores with a group.
 """
 
 from __future__ import annotations
@@ -86,14 +86,22 @@ def _shared(
     if max(buffer.align, 16) % atom:
         yield f"{buffer.name} is aligned to {max(buffer.align, 16)} bytes", f"align {atom}", atom, buffer.align
     if buffer.swizzle and box and box[-1] * size > buffer.swizzle:
-        yield f"the box's rows are {box[-1] * size} bytes", f"at most the swizzle, {buffer.swizzle}", box[-1] * size, buffer.swizzle
+        yield (
+            f"the box's rows are {box[-1] * size} bytes",
+            f"at most the swizzle, {buffer.swizzle}",
+            box[-1] * size,
+            buffer.swizzle,
+        )
     shape = subject.shape(buffer)
-    spans = [
-        (axis, subject.number(index.length)) for axis, index in enumerate(ref.indices) if isinstance(index, Span)
-    ]
+    spans = [(axis, subject.number(index.length)) for axis, index in enumerate(ref.indices) if isinstance(index, Span)]
     for axis, length in spans:
         if axis > 0 and length != shape[axis]:
-            yield f"{length} of {shape[axis]} elements on axis {axis} of {buffer.name}", "the whole tile of a slot", length, shape[axis]
+            yield (
+                f"{length} of {shape[axis]} elements on axis {axis} of {buffer.name}",
+                "the whole tile of a slot",
+                length,
+                shape[axis],
+            )
 
 
 PLUGIN: Law = Law(NAME, check)

@@ -21,9 +21,11 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
         path = subject.sites[clash.site][0]
         fence = "fence wgmma" if clash.note == "mma" else "fence async_proxy by the writer, before the barrier,"
         yield subject.refuse(
-            NAME, path, f"{elements(clash)} was written by {line_of(subject, clash.other)} with no fence since",
+            NAME,
+            path,
+            f"{elements(clash)} was written by {line_of(subject, clash.other)} with no fence since",
             f"{fence} before line {subject.lines[path]}",
-        )  # fmt: skip
+        )
 
 
 PLUGIN: Law = Law(NAME, check)

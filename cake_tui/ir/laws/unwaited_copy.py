@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_tui.ir import program as ir
+from cake_tui.ir.expr import Number
 from cake_tui.ir.laws._clashes import clashes_of, elements, line_of
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._subject import Subject
@@ -21,9 +22,11 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
         path = subject.sites[clash.site][0]
         if clash.kind == "unfinished":
             yield subject.refuse(
-                NAME, path, f"nothing waits for what is written to {elements(clash)} before the launch ends",
+                NAME,
+                path,
+                f"nothing waits for what is written to {elements(clash)} before the launch ends",
                 f"{_completion(subject, path)} before the end",
-            )  # fmt: skip
+            )
             continue
         assert clash.other is not None  # pairs have two sides
         other = subject.sites[clash.other][0]
@@ -42,7 +45,7 @@ def _completion(subject: Subject, path: Path) -> str:
         return "a wait"
     if completes.kind == "group":
         return f"wait group {completes.name}"
-    return show_statement(ir.Wait(completes.name, completes.slot or ir.Number(0)))
+    return show_statement(ir.Wait(completes.name, completes.slot or Number(0)))
 
 
 PLUGIN: Law = Law(NAME, check)

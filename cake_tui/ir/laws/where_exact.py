@@ -33,15 +33,18 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
                 continue
             access, axis, count = dropped
             yield subject.refuse(
-                NAME, path, f"the where drops {count} element{'s' if count > 1 else ''} of {access.ref.buffer} on axis {axis}",
-                "a where that ends at the axis' extent", limit=f"dropped:{access.ref.buffer}.{axis}",
-                asked=float(count), available=0.0, unit="elements",
-            )  # fmt: skip
+                NAME,
+                path,
+                f"the where drops {count} element{'s' if count > 1 else ''} of {access.ref.buffer} on axis {axis}",
+                "a where that ends at the axis' extent",
+                limit=f"dropped:{access.ref.buffer}.{axis}",
+                asked=float(count),
+                available=0.0,
+                unit="elements",
+            )
 
 
-def _dropped(
-    guard: Affine, ends: list[tuple[Accessing, int, Affine, Affine]]
-) -> tuple[Accessing, int, int] | None:
+def _dropped(guard: Affine, ends: list[tuple[Accessing, int, Affine, Affine]]) -> tuple[Accessing, int, int] | None:
     """The axis that a guard cuts short, unless it ends another axis of the statement exactly."""
     short = None
     for access, axis, high, low in ends:

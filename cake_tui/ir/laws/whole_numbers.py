@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_tui.ir import program as ir
-from cake_tui.ir.expr import Binary, EvaluationError, Expr, evaluate, names_in, show
-from cake_tui.ir.expr.nodes import walk as parts_of
+from cake_tui.ir.analysis.spans import numbers_of
+from cake_tui.ir.expr import Binary, Call, EvaluationError, Expr, evaluate, names_in, show
+from cake_tui.ir.expr.nodes import parts as directly_inside
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._subject import Subject
-from cake_tui.ir.analysis.spans import numbers_of
 from cake_tui.ir.walk import Path
 from cake_tui.model.diagnostic import Diagnostic
 
@@ -38,9 +38,16 @@ def _sizes(subject: Subject) -> Iterator[Diagnostic]:
         elif size.value is not None and size.value % max(1, size.multiple):
             nearest = max(1, round(size.value / size.multiple)) * size.multiple
             yield Diagnostic(
-                NAME, size.name, f"{size.name} = {size.value}", f"a multiple of {size.multiple}", line=line,
-                nearest=str(nearest), limit="multiple", asked=float(size.value), available=float(size.multiple),
-            )  # fmt: skip
+                NAME,
+                size.name,
+                f"{size.name} = {size.value}",
+                f"a multiple of {size.multiple}",
+                line=line,
+                nearest=str(nearest),
+                limit="multiple",
+                asked=float(size.value),
+                available=float(size.multiple),
+            )
         if size.low is not None and size.high is not None and size.low > size.high:
             yield Diagnostic(NAME, size.name, f"from {size.low} to {size.high}", "a range that is not empty", line=line)
 
@@ -133,8 +140,8 @@ def _judge(
     where = subject.place(path) if subject is not None else ""
     if not names_in(expr) <= numbers.keys():
         # it depends on a loop or block: the divisions in it must still be whole
-        for part in parts_of(expr):
-            if isinstance(part, Binary) and part.op == "/" and names_in(part) <= numbers.keys():
+        for part in _quotients(expr):
+            if names_in(part) <= numbers.keys():
                 yield from _judge(part, numbers, None, field, line, sizes, subject, path)
         return
     try:
@@ -146,14 +153,40 @@ def _judge(
     if isinstance(value, bool) or value != int(value):
         nearest, size = _divides(expr, numbers)
         yield Diagnostic(
-            NAME, field, f"{show(expr)} is {value:g} ({used})", "a whole number: a tile that divides the size, or ceil and where",
-            line=line, where=where, nearest=nearest, limit=size, asked=float(value), available=float(int(value)),
-        )  # fmt: skip
+            NAME,
+            field,
+            f"{show(expr)} is {value:g} ({used})",
+            "a whole number: a tile that divides the size, or ceil and where",
+            line=line,
+            where=where,
+            nearest=nearest,
+            limit=size,
+            asked=float(value),
+            available=float(int(value)),
+        )
     elif least is not None and value < least:
         yield Diagnostic(
-            NAME, field, f"{show(expr)} is {value} ({used})" if used else f"{value}", f"at least {least}",
-            line=line, where=where, nearest=str(least), limit=field, asked=float(value), available=float(least),
-        )  # fmt: skip
+            NAME,
+            field,
+            f"{show(expr)} is {value} ({used})" if used else f"{value}",
+            f"at least {least}",
+            line=line,
+            where=where,
+            nearest=str(least),
+            limit=field,
+            asked=float(value),
+            available=float(least),
+        )
+
+
+def _quotients(expr: Expr) -> Iterator[Expr]:
+    """Divisions inside an expression that nothing rounds."""
+    if isinstance(expr, Call) and expr.function in ("ceil", "floor"):
+        return
+    if isinstance(expr, Binary) and expr.op == "/":
+        yield expr
+    for inner in directly_inside(expr):
+        yield from _quotients(inner)
 
 
 def _divides(expr: Expr, numbers: dict[str, int | float]) -> tuple[str | None, str | None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cake_tui.ir.analysis.accesses import Accessing
-from cake_tui.ir.analysis.boxes import spelled, uncovered
+from cake_tui.ir.analysis.boxes import Box, spelled, uncovered
 from cake_tui.ir.analysis.coverage import reached
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._subject import Subject
@@ -37,7 +37,7 @@ def _judge(subject: Subject, buffer: Buffer, accesses: list[Accessing]) -> Itera
         cover = reached(access)
         if cover is None:
             continue
-        boxes = []
+        boxes: list[Box] = []
         unknown = False
         for number, other in enumerate(accesses):
             before = other.launch < access.launch or (number < at and _same_block(other, access))
@@ -51,9 +51,11 @@ def _judge(subject: Subject, buffer: Buffer, accesses: list[Accessing]) -> Itera
             gap = uncovered(box, boxes)
             if gap is not None:
                 yield subject.refuse(
-                    NAME, access.path, f"{buffer.name}{spelled(gap)} is read, but nothing has written it by then",
+                    NAME,
+                    access.path,
+                    f"{buffer.name}{spelled(gap)} is read, but nothing has written it by then",
                     "an earlier launch that writes it",
-                )  # fmt: skip
+                )
                 break
 
 
