@@ -23,9 +23,10 @@ class Mistakes:
         self._found: list[tuple[int, str]] = []
 
     def add(self, path: Key, message: str) -> None:
-        """Note one mistake at a key."""
+        """Note one mistake at a key; a name with control characters in it cannot break the line."""
         line = self.document.line(path)
-        self._found.append((line, f"{self.document.label}:{line}: {message}"))
+        said = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message)
+        self._found.append((line, f"{self.document.label}:{line}: {said}"))
 
     def __len__(self) -> int:
         return len(self._found)

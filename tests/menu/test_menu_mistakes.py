@@ -118,3 +118,10 @@ def test_actions_without_meaning_on_a_target_stay_on_the_menu_with_the_reason(tm
     assert refused["apply_register_block"] == "it is made for c, not for cuda"
     assert refused["apply_tiling"] == ""
     assert {move.action for move in menu.moves(Schedule.of("naive"))} == {"apply_tiling"}
+
+
+def test_names_with_control_characters_stay_on_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = ACTIONS.replace("{ tile_size = [16, 32, 64] }", '{ tile_size = [16], "a\\nb\\u001b" = [1], "\\u2028" = "" }')
+    found = mistakes(text, tmp_path, monkeypatch)
+    assert len(found) == 3
+    assert "no edit uses $a\\nb\\x1b" in found[0]
