@@ -16,6 +16,7 @@ Entry = tuple[tuple[str, ...], str]
 
 _SCALAR: Mapping[str, Entry] = {**elementwise.SCALAR, **activation.SCALAR}
 _VECTOR: Mapping[str, Entry] = {**memory.VECTOR, **elementwise.VECTOR, **exponential.VECTOR, **activation.VECTOR}
+_VECTOR_F64: Mapping[str, Entry] = {**_VECTOR, **activation.VECTOR_F64}
 _WHOLE: Mapping[str, str] = {
     "ceil_div": "static inline long ceil_div(long a, long b) { return (a + b - 1) / b; }\n",
     "least": "static inline long least(long a, long b) { return a < b ? a : b; }\n",
@@ -47,7 +48,7 @@ def whole_functions(used: Iterable[str]) -> str:
 
 def text_for(dtype: str, lanes: int, stems: Iterable[str]) -> str:
     """Return types and functions for one element type and number of lanes, needed ones first."""
-    table = _SCALAR if lanes == 1 else _VECTOR
+    table = _SCALAR if lanes == 1 else _VECTOR if dtype == "f32" else _VECTOR_F64
     ordered: list[str] = []
 
     def visit(stem: str) -> None:
