@@ -79,14 +79,13 @@ class CakeApp(App[int]):
         self.call_after_refresh(self.repaint)
 
     def tick(self) -> None:
-        """Once a second: fold what is new and draw what it changed."""
+        """Once a second: fold what is new and draw what it changed; a frozen screen reads nothing."""
+        if self.frozen:
+            return
         news = self.bridge.poll()
         self._answers()
         if self.message is not None and time.monotonic() >= self._message_until:
             self.message, news = None, True
-        if self.frozen:
-            self._foot()
-            return
         view = self._view
         now = time.monotonic()
         held = view is not None and view.status.word.startswith("PAUSED:") and now - self._readings_at >= READINGS_S

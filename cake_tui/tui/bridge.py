@@ -62,7 +62,7 @@ class Fold(msgspec.Struct):
         try:
             self.history.apply(event)
             self.trail.apply(event, self.history)
-        except (LookupError, ValueError, TypeError, AttributeError, OverflowError):
+        except (LookupError, ValueError, TypeError, AttributeError, OverflowError, msgspec.MsgspecError):
             self.damaged += 1
 
 

@@ -58,7 +58,7 @@ def _queue(view: View) -> list[Line]:
             ((f" {place}. {fmt.visible(moves, 200)}", "accentword"), (f"  by {fmt.visible(queued.who, 40)}", "dim"))
         )
     for text in view.pending.values():
-        lines.append(((f" … {fmt.visible(text, 200)}", "accent"), ("  sent, not taken yet", "dim")))
+        lines.append(((f" … {fmt.visible(text, 200)}", "accent"), ("  sent", "dim")))
     return lines
 
 

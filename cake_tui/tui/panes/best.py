@@ -35,14 +35,20 @@ class Best(Pane):
         self.left = 0
         self._highlighter = Highlighter()
         self._incumbent: int | None = None
+        self._source: Text | None = None
         self._diff: tuple[str, str, list[Line]] | None = None
+
+    def show(self, view: View) -> None:
+        """Read the file when a new moment is shown; drawing the same moment again shows the same text."""
+        self._source = self._read(view)
+        super().show(view)
 
     def summary(self, view: View) -> Line:
         """Candidate, structure and hash of the file shown."""
         number = view.history.incumbent
         if number is None:
             return ()
-        source = self._source(view)
+        source = self._source
         row = view.history.rows[number]
         structure = row.schedule.structure if row.schedule else ""
         digest = f"sha256 {source.sha256[:12]}" if source else "no file"
@@ -79,7 +85,7 @@ class Best(Pane):
         self.left = max(0, min(400, self.left + by))
         self.draw()
 
-    def _source(self, view: View) -> Text | None:
+    def _read(self, view: View) -> Text | None:
         number = view.history.incumbent
         if number is None:
             return None
@@ -89,7 +95,7 @@ class Best(Pane):
 
     def _lines(self, view: View) -> tuple[list[Line], bool]:
         number = view.history.incumbent
-        source = self._source(view)
+        source = self._source
         if number is None or source is None:
             return [((" the session folder holds no source of it", "dim"),)], False
         if self.mode == "program":

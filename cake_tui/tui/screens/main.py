@@ -122,6 +122,7 @@ class Main(Screen[None], inherit_bindings=False):
     def action_freeze(self) -> None:
         """Stand still, or catch up."""
         self.viewer.frozen = not self.viewer.frozen
+        self.viewer.tick()
         self.viewer.repaint()
 
     def action_slow(self) -> None:

@@ -1,0 +1,103 @@
+"""Numbers carry units, hostile text becomes harmless and keeps its place, widths are cells."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from wcwidth import wcwidth
+
+from cake_tui.tui import format as fmt
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(148.1, "148.1 µs"), (1520.0, "1.520 ms"), (2.1e6, "2.100 s"), (0.0, "0 µs"), (None, "n/a"), (math.nan, "n/a"),
+     (math.inf, "n/a"), (999.96, "1000.0 µs"), (3e12, "3000000 s")],
+)  # fmt: skip
+def test_times_choose_their_unit(value: float | None, text: str) -> None:
+    assert fmt.time(value) == text
+
+
+def test_throughput_is_work_over_time() -> None:
+    assert fmt.rate(2 * 512**3, 1520.0) == "177 GFLOP/s"  # 268435456 / 1.52e-3 s
+    assert fmt.rate(2 * 4096**3, 2500.0) == "55.0 TFLOP/s"
+    assert fmt.rate(None, 1520.0) == "n/a"
+    assert fmt.rate(1e9, None) == "n/a"
+    assert fmt.rate(1e9, 0.0) == "n/a"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (59.9, "59 s"), (60, "1 m 00 s"),
+     (192, "3 m 12 s"), (3600, "1 h"), (86400, "24 h"), (9000, "2 h 30 m"),
+     (86400 * 3 + 7200, "3 d 02 h"), (-5, "0 s"), (None, "n/a"), (math.nan, "n/a")],
+)  # fmt: skip
+def test_durations_read_at_a_glance(seconds: float | None, text: str) -> None:
+    assert fmt.duration(seconds) == text
+
+
+def test_gains_are_percent_of_speed() -> None:
+    assert fmt.gain(math.log(1.05)) == "+5.0 %"
+    assert fmt.gain(-math.log(2)) == "−50.0 %"
+    assert fmt.gain(None) == "n/a"
+    assert fmt.gain(1e9).startswith("+")
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [("[/bold] [red]", "[/bold] [red]"), ("a\x1b[31mb", "a␛[31mb"), ("a\rb\nc", "a␍b␊c"), ("\x00\x7f", "␀␡"),
+     ("\u202egnp.exe", "<202e>gnp.exe"), ("a\tb", "a    b"), ("\ud800x", "<d800>x"),
+     ("zero\u200bwidth", "zero<200b>width"),
+     ("\x9b31m", "<009b>31m")],
+)  # fmt: skip
+def test_text_is_shown_literally_and_controls_become_visible(raw: str, shown: str) -> None:
+    assert fmt.visible(raw) == shown
+
+
+@given(st.text(max_size=60))
+def test_whatever_is_shown_is_printable_and_as_wide_as_a_terminal_thinks(text: str) -> None:
+    shown = fmt.visible(text)
+    shown.encode("utf-8")
+    assert not any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in shown)
+    # Each character alone: terminals do not agree on what joined emoji do, so none are let through.
+    mine = sum(fmt.width_of(((char, ""),)) for char in shown)
+    assert fmt.width_of(((shown, ""),)) == mine
+    old = [char for char in shown if unicodedata.unidata_version and wcwidth(char) >= 0]
+    assert len(old) == len(shown)
+
+
+@given(st.text(max_size=40), st.integers(0, 30))
+def test_cutting_and_filling_give_exactly_the_cells_asked_for(text: str, width: int) -> None:
+    shown = fmt.visible(text)
+    assert fmt.width_of(((fmt.pad(shown, width), ""),)) == width
+    assert fmt.width_of(fmt.fit(((shown, ""), ("tail", "dim")), width)) == width
+
+
+def test_ten_thousand_characters_are_cut() -> None:
+    assert len(fmt.visible("x" * 10_000)) == 2001
+    assert fmt.clip("x" * 10_000, 5) == "xxxx…"
+
+
+@given(st.text(max_size=80), st.integers(4, 30))
+def test_wrapping_loses_no_word_and_keeps_the_width(text: str, width: int) -> None:
+    shown = fmt.visible(text)
+    lines = fmt.wrap(shown, width)
+    assert all(fmt.width_of(((line, ""),)) <= width for line in lines)
+    assert "".join(lines).replace(" ", "") == shown.replace(" ", "")
+
+
+def test_ascii_keeps_the_width_of_our_symbols() -> None:
+    text = "● accepted ─ ╭╯ × µs … ▁▂█ 日本"
+    assert fmt.ascii_only(text).isascii()
+    assert len(fmt.ascii_only(text)) == fmt.width_of(((text, ""),))
+
+
+def test_every_outcome_has_a_glyph_a_word_and_no_two_words_are_equal() -> None:
+    words = [word for _, _, word, _ in fmt.OUTCOMES.values()]
+    assert len(set(words)) == len(words)
+    assert all(plain.isascii() for _, plain, _, _ in fmt.OUTCOMES.values())
+    assert fmt.outcome_mark("NewerOutcome")[1] == "NewerOutcome"
