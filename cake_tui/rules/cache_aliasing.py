@@ -33,7 +33,7 @@ def cache_aliasing(evidence: Evidence) -> Finding | None:
     if schedule.structure in DENSE:
         return None
     staged = schedule.knob("shared") is True
-    rows = min(number(schedule, "block_k", sizes["K"]), sizes["K"])
+    rows = min(number(schedule, "block_k", sizes["K"]), math.ceil(sizes["K"] / number(schedule, "split_k")))
     pitch = FLOAT_BYTES * (block(schedule, device)[1] if staged else sizes["N"])
     used = FLOAT_BYTES * register_block(schedule, device)[1] * lanes(schedule, device)
     ways = max(1, device.l1_bytes // WAY_BYTES)

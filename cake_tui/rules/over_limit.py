@@ -14,6 +14,20 @@ from cake_tui.model.outcome import LaunchFailed, Rejected
 from cake_tui.rules import Evidence, confidence
 
 
+# knob that a limit names -> the action that sets it
+_SETS = {
+    "thread_m": "apply_register_block",
+    "thread_n": "apply_register_block",
+    "block_k": "apply_tiling",
+    "threads_x": "change_block_config",
+    "threads_y": "change_block_config",
+    "vector": "apply_vectorize",
+    "unroll": "apply_unroll",
+    "pad": "avoid_bank_conflict",
+    "split_k": "split_k",
+}
+
+
 def over_limit(evidence: Evidence) -> Finding | None:
     """Repeat the limit with its numbers, so that nobody has to find them in a log."""
     outcome = evidence.outcome
@@ -22,10 +36,10 @@ def over_limit(evidence: Evidence) -> Finding | None:
         if told is None:
             return None
         name, asked, available, unit = told.limit or told.field, told.asked, told.available, told.unit
-        nearest = told.nearest
+        nearest, action = told.nearest, _SETS.get(told.field)
     elif isinstance(outcome, LaunchFailed) and outcome.asked is not None and outcome.available is not None:
         name, asked, available, unit = outcome.limit or "launch", outcome.asked, outcome.available, outcome.unit
-        nearest = None
+        nearest, action = None, None
     else:
         return None
     return Finding(
@@ -40,7 +54,7 @@ def over_limit(evidence: Evidence) -> Finding | None:
             ("unit", unit),
             ("nearest_legal", nearest),
         ),
-        actions=("apply_register_block", "apply_tiling", "change_block_config"),
+        actions=(action,) if action is not None else (),
     )
 
 

@@ -239,7 +239,7 @@ def _structures(rows: Sequence[Row]) -> list[dict[str, Any]]:
                 "candidates": len(members),
                 "measured": sum(row.outcome == "Measured" for row in members),
                 "accepted": sum(row.verdict == "accepted" for row in members),
-                "best_speedup": round(math.exp(max(standings)), 3) if standings else None,
+                "best_speedup": float(f"{math.exp(max(standings)):.4g}") if standings else None,
             }
         )
     return told
