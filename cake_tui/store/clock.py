@@ -55,6 +55,7 @@ class GapWatch:
         self._step_s = 2.0
         self._lock = threading.Lock()
         self._continued = False
+        self._suspect_s = 0.0  # a pause too short to be one by itself, in case SIGCONT is told about after it
         self._found: list[GapSeen] = []
         self._mono, self._wall = clocks.mono(), clocks.wall()
 
@@ -62,6 +63,7 @@ class GapWatch:
         """Begin here: what passed before was nobody's time."""
         with self._lock:
             self._mono, self._wall, self._continued = self._clocks.mono(), self._clocks.wall(), False
+            self._suspect_s = 0.0
 
     def continued(self) -> None:
         """Note that the process was continued (SIGCONT); safe in a signal handler."""
@@ -75,12 +77,15 @@ class GapWatch:
             mono, wall = self._clocks.mono(), self._clocks.wall()
             passed = mono - self._mono
             stepped = (wall - self._wall) - passed
-            stopped = passed > (self._late_after_continue_s if self._continued else self._late_s)
+            paused_s = max(passed, self._suspect_s)
+            stopped = paused_s > (self._late_after_continue_s if self._continued else self._late_s)
             if stopped:
-                self._found.append(GapSeen(seconds=passed, what="stopped"))
+                self._found.append(GapSeen(seconds=paused_s, what="stopped"))
             if abs(stepped) > self._step_s:
                 self._found.append(GapSeen(seconds=stepped, what="wall"))
             if beat or stopped or abs(stepped) > self._step_s:
+                # The signal's handler runs in the main thread: the heartbeat's may wake before it.
+                self._suspect_s = passed if not stopped and passed > self._late_after_continue_s else 0.0
                 self._mono, self._wall, self._continued = mono, wall, False
         finally:
             self._lock.release()

@@ -84,8 +84,10 @@ class Lock:
             self.sign(what=holder.what, who=holder.who, note=text)
 
     def release(self) -> None:
-        """Let go; the file stays, for its name is what everybody locks."""
+        """Let go; the file stays, for its name is what everybody locks, and says that nobody holds it."""
         if self._file is not None:
+            if self._holder is not None:
+                os.pwrite(self._file, b" " * (_SIZE - 1) + b"\n", 0)
             os.close(self._file)
             self._file = None
 

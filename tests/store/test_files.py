@@ -135,6 +135,22 @@ def test_a_late_heartbeat_is_no_gap_unless_the_process_was_continued() -> None:
     assert [gap.what for gap in watch.take()] == ["stopped"]
 
 
+def test_a_continue_that_is_told_after_the_heartbeat_woke_still_counts() -> None:
+    hands = Hands()
+    watch = GapWatch(hands, 0.1)
+    hands.pass_(1.5)
+    watch.look(beat=True)
+    assert watch.take() == []
+    watch.continued()
+    hands.pass_(0.1)
+    watch.look(beat=True)
+    assert [(gap.what, gap.seconds) for gap in watch.take()] == [("stopped", 1.5)]
+    hands.pass_(0.1)
+    watch.continued()
+    watch.look(beat=True)
+    assert watch.take() == []
+
+
 def test_stamps_are_utc_whatever_the_clock_says() -> None:
     assert utc_text(0.0) == "1970-01-01T00:00:00.000Z"
     assert utc_text(1e20).endswith("Z")
