@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import signal
 import sys
+import termios
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -31,22 +33,42 @@ def exit_code_of(act: Callable[[], int], arguments: Sequence[str]) -> int:
         complain(str(error))
         return error.exit_code
     except BrokenPipeError:
-        # The reader has gone (`cake-tui list | head`): nobody is left to complain to, now or at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()
         return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 0
+    except OSError as error:
+        if error.errno == errno.EIO and _terminal_is_gone():
+            _silence()
+            return 128 + signal.SIGHUP
+        _report_bug(error, arguments)
+        return BUG
     except Exception as error:  # noqa: BLE001 the process boundary: a bug is reported, not shown as a stack
         _report_bug(error, arguments)
         return BUG
 
 
+def _silence() -> None:
+    """Let output go nowhere: its reader has gone (`cake-tui list | head`), now and at the interpreter's exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _terminal_is_gone() -> bool:
+    """Whether the terminal hung up under the process; any other input/output error is a bug or a bad disk."""
+    try:
+        termios.tcgetattr(sys.stdout.fileno())
+    except termios.error as error:
+        return bool(error.args and error.args[0] == errno.EIO)
+    return False
+
+
 def complain(message: str) -> None:
     """Write an error to stderr, one line a mistake; control characters of outside text are escaped."""
     for line in message.rstrip("\n").split("\n"):
-        print("".join(c if c.isprintable() else repr(c)[1:-1] for c in line), file=sys.stderr)
+        with contextlib.suppress(OSError):  # nobody listens: the exit code says it all the same
+            print("".join(c if c.isprintable() else repr(c)[1:-1] for c in line), file=sys.stderr)
 
 
 def _let_any_text_through() -> None:
@@ -57,7 +79,7 @@ def _let_any_text_through() -> None:
             reconfigure(errors="replace")
 
 
-@contextmanager
+@contextlib.contextmanager
 def _signals_unwind() -> Iterator[None]:
     """Let SIGTERM and SIGHUP unwind the stack, so that half-made folders go; ignored ones stay ignored."""
     if threading.current_thread() is not threading.main_thread():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -165,6 +168,40 @@ def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
         )  # fmt: skip
         assert done.stderr == ""
         assert done.stdout.strip() in ("0", "141")
+
+
+def test_a_terminal_that_hangs_up_is_quiet(tmp_path: Path) -> None:
+    """The command still writes when its terminal has gone; hang-up is ignored, as under nohup."""
+    keeper, terminal = pty.openpty()
+    code = (
+        "import signal, sys, time; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "from cake_tui.cli._ending import exit_code_of\n"
+        "def act():\n"
+        "    open('ready', 'w').close()\n"
+        "    while True:\n"
+        "        print('line', flush=True); time.sleep(0.01)\n"
+        "sys.exit(exit_code_of(act, []))\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tmp_path)}
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, env=env, stdin=terminal, stdout=terminal, stderr=terminal,
+        start_new_session=True,
+    )  # fmt: skip
+    os.close(terminal)
+    while not (tmp_path / "ready").exists():
+        assert child.poll() is None
+        time.sleep(0.01)
+    os.close(keeper)
+    assert child.wait(timeout=30) == 129
+    assert not (tmp_path / "cake-tui").exists()  # no report of a bug
+
+
+def test_an_input_output_error_of_a_disk_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    def act() -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    assert exit_code_of(act, []) == 1
+    assert "traceback in" in capsys.readouterr().err
 
 
 def test_no_locale_makes_an_encoding_error(tmp_path: Path) -> None:

@@ -73,6 +73,59 @@ def test_inputs_that_hide_mistakes_are_found_by_the_self_test(capfd: pytest.Capt
     assert "WRONG: must be refused" in said
 
 
+SCALE = """\
+void scale(const int task[3], const float *x, float *y SIZES) {
+  for (int i = 0; i < N; i++) y[i] = 2.0f * x[i];
+}
+"""
+SCALE_TOML = """\
+template = "kernel.c"
+entry = "scale"
+reference = "REFERENCE"
+shapes = [{ N = 3000 }]
+buffers = [{ name = "x", shape = ["N"] }, { name = "y", shape = ["N"], role = "out" }]
+"""
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize(
+    ("reference", "code", "said"),
+    [
+        ("def reference(xp, x):\n    return 2 * x, 2 * abs(x)\n", 0, "scale: ok"),
+        (
+            "def reference(xp, **buffers):\n    return 3 * buffers['x'], 3 * abs(buffers['x'])\n",
+            7,
+            "WRONG: wrong answer",
+        ),
+        ("", 0, "the kernel's own first setting is held as truth"),
+    ],
+)
+def test_a_kernel_of_another_kind_has_a_reference_of_its_own_or_its_first_setting(
+    reference: str, code: int, said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path("kernels/scale")
+    folder.mkdir(parents=True)
+    (folder / "kernel.c").write_text(SCALE, encoding="utf-8")
+    name = "reference.py" if reference else "first"
+    (folder / "kernel.toml").write_text(SCALE_TOML.replace("REFERENCE", name), encoding="utf-8")
+    (folder / "reference.py").write_text(reference, encoding="utf-8")
+    assert said in tell(["check", "scale"], capfd, code=code)
+
+
+@pytest.mark.cc
+def test_check_and_sessions_do_not_use_a_device_at_once(capfd: pytest.CaptureFixture[str]) -> None:
+    from cake_tui.backends.cpu.device import local_device
+    from cake_tui.store.lock import take_device
+
+    lock = take_device(local_device().uuid, "night", "somebody")
+    assert lock is not None
+    try:
+        said = tell(["check", "matmul_bias_relu", "--backend", "cpu"], capfd, code=4)
+    finally:
+        lock.release()
+    assert 'session "night" of somebody' in said
+
+
 def test_without_a_compiler_check_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
