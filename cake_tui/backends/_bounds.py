@@ -71,8 +71,8 @@ def compare(found: Array, value: Array, scale: Array, problem: Problem, rule: Ru
             share = error / (ROUNDED_ULPS * np.spacing(single).astype(np.float64) + U * scale)
             absolute = per_unit = share
         else:
-            share = np.where(alike, 0.0, np.inf)
-            absolute = per_unit = share
+            share = absolute = per_unit = np.full(found.shape, np.inf)
+        share = np.where(alike, 0.0, share)
     bad = ~(share <= 1.0)  # NaN is bad
     nans = np.isnan(wide) & ~np.isnan(value)
     count = int(np.count_nonzero(bad))

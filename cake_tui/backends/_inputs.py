@@ -36,6 +36,11 @@ def operands(problem: Problem) -> tuple[BufferSpec, BufferSpec] | None:
     return (found[0], found[1]) if problem.family == "contraction" and len(found) >= 2 else None
 
 
+def sets_of(problem: Problem) -> tuple[str, ...]:
+    """Return the input sets of a problem: one-hot inputs make sense for contractions alone."""
+    return SETS if operands(problem) else tuple(name for name in SETS if name != "one-hot")
+
+
 def contracted_axes(problem: Problem) -> tuple[str, ...]:
     """Return the axes that both factors have and the output has not."""
     factors = operands(problem)

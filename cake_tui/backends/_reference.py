@@ -16,7 +16,7 @@ from cake_tui.backends._inputs import contracted_axes, inputs_of, operands, outp
 from cake_tui.backends._values import Evaluator, axes, is_exact
 from cake_tui.errors import UserError
 from cake_tui.ir.expr import EvaluationError, ParseError, parse
-from cake_tui.model.problem import Problem
+from cake_tui.model.problem import Problem, Shape
 
 U = 2.0**-24
 
@@ -51,14 +51,19 @@ class Referee:
         return self._written is None and is_exact(self.problem.value)
 
     @property
+    def written(self) -> bool:
+        """Say whether somebody wrote the reference, so that nothing is known about its exactness."""
+        return self._written is not None
+
+    @property
     def row_axis(self) -> str | None:
         """The output's first axis where rows can be computed alone, else None."""
         factors = operands(self.problem)
         row = axes(self.output)[0] if axes(self.output) else None
         return row if self._written is None and factors and row in axes(factors[0]) else None
 
-    def compute(self, inputs: Mapping[str, Any]) -> Reference:
-        """Return value and scale for these inputs (any dtype; float64 inside)."""
+    def compute(self, inputs: Mapping[str, Any], shape: Shape) -> Reference:
+        """Return value and scale for these inputs (any dtype; float64 inside) of this shape."""
         xp = self.xp
         wide = {name: xp.asarray(array, dtype=xp.float64) for name, array in inputs.items()}
         if self._written is not None:
@@ -67,14 +72,14 @@ class Referee:
             return self._contraction(wide, xp.float64)
         return self._elementwise(wide)
 
-    def rows(self, inputs: Mapping[str, Any], rows: Any) -> Reference:
+    def rows(self, inputs: Mapping[str, Any], shape: Shape, rows: Any) -> Reference:
         """Return value and scale of some rows of the output's first axis, at the cost of those rows alone."""
         taken = dict(inputs)
         for spec in inputs_of(self.problem):
             names = axes(spec)
             if self.row_axis in names:
                 taken[spec.name] = self.xp.take(inputs[spec.name], rows, axis=names.index(self.row_axis))
-        return self.compute(taken)
+        return self.compute(taken, shape)
 
     def in_single(self, inputs: Mapping[str, Any]) -> Any:
         """Return the first output computed by the library in the inputs' own precision (peers, self-test)."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cake_tui.backends._bounds import Comparison, compare, rule_of
-from cake_tui.backends._inputs import SETS, contracted_axes, contracted_length, make_inputs, operands, outputs_of
+from cake_tui.backends._inputs import contracted_axes, contracted_length, make_inputs, operands, outputs_of, sets_of
 from cake_tui.backends._reference import Referee, Reference
 from cake_tui.backends._values import axes
 from cake_tui.model.jobs import SelfTested
@@ -36,9 +36,9 @@ def self_test(problem: Problem, referee: Referee) -> SelfTested:
     """Hold wrong and honest answers against the check and report each; raises UserError for an unusable problem."""
     shape = _small(problem, problem.shapes[-1])
     sets = []
-    for name in SETS:
+    for name in sets_of(problem):
         inputs = make_inputs(problem, shape, name, SEED)
-        sets.append(_Set(name, inputs, referee.compute(inputs)))
+        sets.append(_Set(name, inputs, referee.compute(inputs, shape)))
     judge = _Judge(problem, referee)
     cases = [*_wrong_cases(problem, referee, judge, sets), *_honest_cases(problem, referee, judge, sets)]
     output = outputs_of(problem)[0].name
@@ -62,7 +62,7 @@ class _Judge:
 
     def compare(self, found: Array, one: _Set) -> Comparison:
         """Compare the first output."""
-        rule = rule_of(one.name, self.referee.exact, self.problem.reference is not None)
+        rule = rule_of(one.name, self.referee.exact, self.referee.written)
         value, scale = one.reference.values[self.output], one.reference.scales[self.output]
         return compare(np.asarray(found, np.float32), value, scale, self.problem, rule)
 

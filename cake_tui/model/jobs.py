@@ -75,6 +75,8 @@ class Check(msgspec.Struct, frozen=True, tag=True):
     depth: Literal["smoke", "full", "baseline"]
     seed: int
     run_limit_s: float = 10.0  # one run longer than this ends the evaluator itself: `Lost(timed_out=True)`
+    # With `reference = "first"`: candidate 0's build of the same flavour, whose outputs are held as truth.
+    truth: Subject | None = None
 
 
 class TimePairs(msgspec.Struct, frozen=True, tag=True):

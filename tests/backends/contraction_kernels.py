@@ -29,8 +29,8 @@ def problem_of(shape: Shape = RANKED, value: str = "relu(acc + bias[n])", **chan
         BufferSpec("bias", "f32", ("N",)),
         BufferSpec("y", "f32", ("M", "N"), role="out"),
     )
-    given = {"family": "contraction", "value": value, "buffers": buffers, "shapes": (shape,), **changes}
-    return Problem(kernel="matmul_bias_relu", **given)  # type: ignore[arg-type]
+    given: dict[str, object] = {"family": "contraction", "value": value, "buffers": buffers, "shapes": (shape,)}
+    return Problem(kernel="matmul_bias_relu", **{**given, **changes})  # type: ignore[arg-type]
 
 
 def plan_of(shape: Shape, workspace: bool = False, tasks: int | None = None) -> LaunchPlan:
@@ -64,9 +64,9 @@ def build(executor: Local, *lowered: Lowered) -> list[Subject]:
 
 
 def check(
-    executor: Local, subject: Subject, depth: str, problem: Problem | None = None, seed: int = 5
+    executor: Local, subject: Subject, depth: str, problem: Problem | None = None, truth: Subject | None = None
 ) -> EvaluatorReply:
-    job = Check(problem or problem_of(), subject, depth, seed, run_limit_s=0.6)  # type: ignore[arg-type]
+    job = Check(problem or problem_of(), subject, depth, seed=5, run_limit_s=0.6, truth=truth)  # type: ignore[arg-type]
     return executor.evaluate(job, 60.0)
 
 

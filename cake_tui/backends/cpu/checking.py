@@ -15,9 +15,10 @@ import msgspec
 import numpy as np
 
 from cake_tui.backends._bounds import Comparison, compare, rule_of
-from cake_tui.backends._inputs import EXACT_SETS, SETS, inputs_of, make_inputs
-from cake_tui.backends._reference import Referee, Reference
+from cake_tui.backends._inputs import EXACT_SETS, inputs_of, make_inputs, sets_of
+from cake_tui.backends._reference import Reference
 from cake_tui.backends.cpu.element import Element, pick
+from cake_tui.backends.cpu.first import AnyReferee
 from cake_tui.backends.cpu.memory import POISONS, Array, Layout, name_regions
 from cake_tui.backends.cpu.runtime import Runtime
 from cake_tui.backends.cpu.state import ProcessState, mapped_bytes
@@ -46,7 +47,7 @@ class Checker:
     """One check of one subject; `references` caches by shape, set and seed, for the round that shares a seed."""
 
     def __init__(
-        self, runtime: Runtime, libraries: Libraries, job: Check, referee: Referee,
+        self, runtime: Runtime, libraries: Libraries, job: Check, referee: AnyReferee,
         references: Callable[[Shape, str, int, Callable[[], Reference]], Reference],
     ) -> None:  # fmt: skip
         self.runtime, self.job, self.problem, self.referee = runtime, job, job.problem, referee
@@ -81,7 +82,7 @@ class Checker:
 
     def _check_shape(self, shape: Shape) -> None:
         baseline, smoke = self.job.depth == "baseline", self.job.depth == "smoke"
-        sets = ("default",) if baseline else SETS
+        sets = ("default",) if baseline else sets_of(self.problem)
         values = {name: make_inputs(self.problem, shape, name, self.job.seed) for name in sets}
         with _Case(self, shape, "guarded", 64) as case:
             earlier: dict[str, Outputs] = {}
@@ -113,8 +114,8 @@ class Checker:
     ) -> None:  # fmt: skip
         """Compare outputs with the reference of the current set; `instead` names a failure by its probe."""
         where, key = self._shape, self._set
-        reference = self._references(where, key, self.job.seed, lambda: self.referee.compute(values))
-        rule = rule_of(key, self.referee.exact, self.problem.reference is not None)
+        reference = self._references(where, key, self.job.seed, lambda: self.referee.compute(values, where))
+        rule = rule_of(key, self.referee.exact, self.referee.written)
         for name, array in found.items():
             result = compare(array, reference.values[name], reference.scales[name], self.problem, rule)
             self._sets[key] = None
@@ -132,7 +133,7 @@ class Checker:
         """Name a failed comparison: NaN, not exact, rounded inputs or sums, or simply beyond the bound."""
         if result.nans:
             return "nan"
-        if self._set in EXACT_SETS and self.problem.reference is None:
+        if self._set in EXACT_SETS and not self.referee.written:
             return "exact"
         exact_passed = bool(self._sets.keys() & set(EXACT_SETS))
         everywhere = result.bad_elements > ROUNDING_SHARE * result.elements
@@ -167,7 +168,9 @@ class Checker:
     ) -> None:  # fmt: skip
         """Hold outputs against the reference of changed inputs, by some rows alone where that is possible."""
         rows = self._rows(found, values, element)
-        reference = self.referee.compute(values) if rows is None else self.referee.rows(values, rows)
+        reference = (
+            self.referee.compute(values, self._shape) if rows is None else self.referee.rows(values, self._shape, rows)
+        )
         for name, array in found.items():
             mine = array if rows is None else array[rows]
             result = compare(mine, reference.values[name], reference.scales[name], self.problem, "random")

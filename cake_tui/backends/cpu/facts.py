@@ -83,6 +83,6 @@ def _code_bytes(binary: Path) -> int | None:
         for name, _, _, _, _, size in sections:
             if data[names + name : names + name + 6] == b".text\0":
                 return int(size)
-    except (struct.error, IndexError):
+    except (struct.error, IndexError, OverflowError):
         pass
     return None

@@ -11,13 +11,24 @@ import numpy as np
 from cake_tui.backends._reference import Referee, Reference, readable
 from cake_tui.backends._selftest import self_test
 from cake_tui.backends.cpu.checking import Checker
+from cake_tui.backends.cpu.first import FirstReferee
 from cake_tui.backends.cpu.peers import Peers, time_peer
 from cake_tui.backends.cpu.runtime import Runtime
 from cake_tui.backends.cpu.subject import Libraries
 from cake_tui.backends.cpu.timing import ArmEnded, Repeats, time_pairs
 from cake_tui.errors import Ended
 from cake_tui.model.device import Device
-from cake_tui.model.jobs import Check, EvaluatorJob, EvaluatorReply, Refused, SelfTest, TimePairs, TimePeer
+from cake_tui.model.jobs import (
+    Check,
+    EvaluatorJob,
+    EvaluatorReply,
+    Refused,
+    SelfTest,
+    SelfTested,
+    Subject,
+    TimePairs,
+    TimePeer,
+)
 from cake_tui.model.outcome import LaunchFailed, WrongAnswer
 from cake_tui.model.problem import Problem, Shape
 
@@ -54,18 +65,27 @@ class CpuHost:
         self.peers.close()
 
     def _handle(self, job: EvaluatorJob) -> EvaluatorReply:
-        referee = self._referee_of(job.problem)
         self.runtime.run_limit_s = 0.0 if isinstance(job, SelfTest | TimePeer) else job.run_limit_s
         self.runtime.batch_limit_s = 0.0 if isinstance(job, SelfTest | Check) else 10.0 * job.sample_ms / 1e3
         match job:
+            case SelfTest() if job.problem.reference_is_first:
+                return SelfTested(True, (), 0.0, 0.0, job.problem.tolerance_abs)  # there is no answer to spoil
             case SelfTest():
-                return self_test(job.problem, referee)
+                return self_test(job.problem, self._referee_of(job.problem))
             case Check():
+                truth = job.truth or job.subject
+                referee = self._first(job.problem, truth) or self._referee_of(job.problem)
                 return Checker(self.runtime, self.libraries, job, referee, self._reference).check()
             case TimePairs():
+                referee = self._first(job.problem, job.holder) or self._referee_of(job.problem)
                 return time_pairs(self.runtime, self.libraries, self.repeats, job, referee)
             case TimePeer():
-                return time_peer(self.runtime, self.libraries, self.repeats, self.peers, job, referee)
+                return time_peer(self.runtime, self.libraries, self.repeats, self.peers, job)
+
+    def _first(self, problem: Problem, truth: Subject) -> FirstReferee | None:
+        """Return a referee that runs `truth`, where the problem has no other."""
+        self._references = OrderedDict() if problem.reference_is_first else self._references
+        return FirstReferee(self.runtime, self.libraries, problem, truth) if problem.reference_is_first else None
 
     def _referee_of(self, problem: Problem) -> Referee:
         """Return the problem's referee; the last one is kept."""

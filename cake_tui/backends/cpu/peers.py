@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 
 import cake_tui
-from cake_tui.backends._reference import Referee
 from cake_tui.backends.cpu.clock import read_clock
 from cake_tui.backends.cpu.runtime import Runtime
 from cake_tui.backends.cpu.subject import Libraries
@@ -147,9 +146,7 @@ class Peers:
         self._running.clear()
 
 
-def time_peer(
-    runtime: Runtime, libraries: Libraries, repeats: Repeats, peers: Peers, job: TimePeer, referee: Referee
-) -> Timed:
+def time_peer(runtime: Runtime, libraries: Libraries, repeats: Repeats, peers: Peers, job: TimePeer) -> Timed:
     """Time the peer (the candidate's arm) turn by turn with the holder."""
     problem = job.problem
     shapes = timed_shapes(problem)

@@ -11,9 +11,9 @@ import numpy as np
 
 from cake_tui.backends._bounds import compare
 from cake_tui.backends._inputs import inputs_of, make_inputs, outputs_of
-from cake_tui.backends._reference import Referee
 from cake_tui.backends.cpu.clock import read_clock
 from cake_tui.backends.cpu.element import pick
+from cake_tui.backends.cpu.first import AnyReferee, run_elsewhere
 from cake_tui.backends.cpu.memory import Array, name_regions
 from cake_tui.backends.cpu.runtime import Ran, Runtime
 from cake_tui.backends.cpu.subject import Arm, Inputs, Libraries
@@ -81,7 +81,7 @@ class Bench:
             if not np.array_equal(buffer.array.view(np.uint8), expected[name].view(np.uint8)):
                 raise self._wrong("inputs_changed", f"{name} was changed while it was timed")
 
-    def judge(self, name: str, referee: Referee) -> None:
+    def judge(self, name: str, referee: AnyReferee) -> None:
         """Hold an arm's last timed launch against an untimed one elsewhere and against the reference.
 
         Raises Ended(WrongAnswer): rows that do not follow the element that changed, outputs unlike those of the
@@ -92,7 +92,8 @@ class Bench:
         values = self.values_after()
         found = {output: buffer.array.copy() for output, buffer in self.arms[name].outputs.items()}
         self._compare_rows(found, values, referee)
-        self._compare_again(found, self._elsewhere(name, values), values, referee)
+        again = run_elsewhere(self.runtime, self.libraries, self.problem, self.shape, self._subjects[name], values)
+        self._compare_again(found, again, values, referee)
 
     def values_after(self) -> Mapping[str, Array]:
         """Return the inputs as the last sample leaves them: one element changed."""
@@ -104,32 +105,18 @@ class Bench:
             arm.free()
         self.inputs.free()
 
-    def _elsewhere(self, name: str, values: Mapping[str, Array]) -> dict[str, Array]:
-        """Run the subject once, untimed, on a copy of the inputs at other addresses."""
-        inputs = Inputs(self.runtime, self.problem, self.shape, "edge", 64)
-        inputs.fill(values)
-        subject = self._subjects[name]
-        library = self.libraries.load(subject.binary_sha256)
-        arm = Arm(self.runtime, library, subject, self.problem, self.shape, inputs, "guarded", 64)
-        arm.poison(1, {})
-        arm.run()
-        copies = {spec_name: buffer.array.copy() for spec_name, buffer in arm.outputs.items()}
-        arm.free()
-        inputs.free()
-        return copies
-
-    def _compare_rows(self, found: Mapping[str, Array], values: Mapping[str, Array], referee: Referee) -> None:
+    def _compare_rows(self, found: Mapping[str, Array], values: Mapping[str, Array], referee: AnyReferee) -> None:
         """Hold some rows, the changed one among them, against the float64 reference."""
         output = outputs_of(self.problem)[0].name
         if referee.row_axis is None:
-            reference, mine = referee.compute(values), found
+            reference, mine = referee.compute(values, self.shape), found
         else:
             count = found[output].shape[0]
             rows = {*np.random.default_rng(count).integers(0, count, CHECKED_ROWS).tolist()} if count else set()
             if self.element is not None and self.element.name == inputs_of(self.problem)[0].name and count:
                 rows.add(min(self.element.row(self.values), count - 1))
             picked = sorted(rows)
-            reference, mine = referee.rows(values, picked), {output: found[output][picked]}
+            reference, mine = referee.rows(values, self.shape, picked), {output: found[output][picked]}
         for name, value in reference.values.items():
             result = compare(mine[name], value, reference.scales[name], self.problem, "random")
             if not result.passed:
@@ -139,14 +126,14 @@ class Bench:
                 )  # fmt: skip
 
     def _compare_again(
-        self, found: Mapping[str, Array], again: Mapping[str, Array], values: Mapping[str, Array], referee: Referee
+        self, found: Mapping[str, Array], again: Mapping[str, Array], values: Mapping[str, Array], referee: AnyReferee
     ) -> None:
         """Outputs of timed and untimed launch are bit-equal, or both right where the order of sums is free."""
         for name, array in found.items():
             unlike = int(np.count_nonzero(array.view(np.uint8) != again[name].view(np.uint8)))
             if not unlike:
                 continue
-            reference = referee.compute(values)
+            reference = referee.compute(values, self.shape)
             for one in (found, again):
                 if not compare(
                     one[name], reference.values[name], reference.scales[name], self.problem, "random"
@@ -195,7 +182,7 @@ class Repeats:
         return self._known[key]
 
 
-def time_pairs(runtime: Runtime, libraries: Libraries, repeats: Repeats, job: TimePairs, referee: Referee) -> Timed:
+def time_pairs(runtime: Runtime, libraries: Libraries, repeats: Repeats, job: TimePairs, referee: AnyReferee) -> Timed:
     """Do the job; raises Ended where what the candidate wrote while timed is wrong."""
     problem = job.problem
     subjects = {"holder": job.holder, "candidate": job.candidate}
@@ -239,7 +226,7 @@ def time_pairs(runtime: Runtime, libraries: Libraries, repeats: Repeats, job: Ti
             bench.free()
 
 
-def _judge(bench: Bench, referee: Referee) -> None:
+def _judge(bench: Bench, referee: AnyReferee) -> None:
     """Judge what the last timed launches wrote; raises ArmEnded."""
     bench.judge_memory()
     for name in bench.arms:
