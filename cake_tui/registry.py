@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from pathlib import Path
 from typing import Any
 
-from cake_tui.errors import UserError, did_you_mean
+from cake_tui.errors import UserError, did_you_mean, quoted
 
 PACKAGE = Path(__file__).parent
 
@@ -17,8 +18,15 @@ def names(place: str) -> tuple[str, ...]:
     A plug-in is ``<name>.py`` or ``<name>/__init__.py`` whose name has no leading underscore and whose text
     has a line that begins with ``PLUGIN``. Nothing is imported.
     """
+    folder = PACKAGE / place
+    # Asked several times a move: a folder is read again only when something in it was added or removed.
+    return _names(folder, folder.stat().st_mtime_ns) if folder.is_dir() else ()
+
+
+@functools.lru_cache(maxsize=64)
+def _names(folder: Path, changed_ns: int) -> tuple[str, ...]:
     found = []
-    for path in sorted((PACKAGE / place).iterdir() if (PACKAGE / place).is_dir() else ()):
+    for path in sorted(folder.iterdir()):
         file = path / "__init__.py" if path.is_dir() else path
         if path.stem.startswith("_") or file.suffix != ".py" or not file.is_file():
             continue
@@ -32,7 +40,7 @@ def load(place: str, name: str) -> Any:
     if name not in names(place):
         known = names(place)
         kind = place.split("/")[0].rstrip("s")
-        raise UserError(f'no {kind} "{name}"{did_you_mean(name, known)}; known: {", ".join(known)}')
+        raise UserError(f"no {kind} {quoted(name)}{did_you_mean(name, known)}; known: {', '.join(known)}")
     module = importlib.import_module(f"cake_tui.{place.replace('/', '.')}.{name}")
     return module.PLUGIN
 
