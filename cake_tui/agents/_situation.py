@@ -69,12 +69,12 @@ class Situation:
         return self.history.actions.get(action, NO_TALLY)
 
     def on_trial(self) -> list[Tried]:
-        """Structures in their first rounds that are not the incumbent's, the least tried first."""
+        """Structures in their first rounds, the least tried first, without the incumbent's and candidate 0's."""
         now, home = self.history.round, structure_of(self.incumbent)
         young = [
             tried
             for tried in self.record.structures.values()
-            if tried.measured and tried.structure != home and now - tried.first_round <= self.trial_rounds
+            if tried.measured and tried.structure != home and 0 < tried.first_round >= now - self.trial_rounds
         ]
         return sorted(young, key=lambda tried: (len(tried.measured), tried.structure))
 

@@ -7,7 +7,7 @@ then on its result is laid down without asking. Moves that answer otherwise (a s
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -115,8 +115,15 @@ class Space:
     def _learnt(self, schedule: Schedule) -> _Effects:
         found = self._effects.get(schedule.structure)
         if found is None:
-            found = self._effects[schedule.structure] = self._learn(schedule)
+            found = self._effects[schedule.structure] = self._learn(self._start(schedule))
         return found
+
+    def _start(self, schedule: Schedule) -> Schedule:
+        """Learn from the structure's default, so that what is learnt does not depend on who asks first."""
+        try:
+            return self.menu.default(schedule.structure)
+        except Ended:
+            return schedule
 
     def _learn(self, here: Schedule) -> _Effects:
         """Ask every move from `here` and from a schedule that differs from it in all that moves set."""
@@ -124,7 +131,7 @@ class Space:
         moves = self.menu.moves(here)
         from_here = {move: self._ask(here, (move,)) for move in moves}
         there = here
-        for move in {step.moves[0].action: move for move, step in from_here.items() if step is not None}.values():
+        for move in _farthest(here, from_here.values()):
             step = self._ask(there, (move,))
             there = step.schedule if step is not None and step.level == "micro" else there
         for move in moves:
@@ -145,6 +152,18 @@ class Space:
         except Ended:
             return None
         return Step(moves, changed, level)
+
+
+def _farthest(here: Schedule, steps: Iterable[Step | None]) -> list[Move]:
+    """Of each action the move that changes most knobs, the first of equals."""
+    found: dict[str, tuple[int, Move]] = {}
+    for step in steps:
+        if step is not None and step.level == "micro":
+            move = step.moves[0]
+            changed = len(_difference(here, step.schedule))
+            if changed > found.get(move.action, (0, move))[0]:
+                found[move.action] = (changed, move)
+    return [move for _, move in found.values()]
 
 
 def _all_that_is_set(asked: tuple[tuple[Schedule, Step | None], ...]) -> dict[str, KnobValue] | None:

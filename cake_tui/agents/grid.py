@@ -23,7 +23,28 @@ from cake_tui.model.row import Row
 from cake_tui.model.schedule import Schedule
 
 NAME = "grid"
-LOOKED_AT = 20_000  # combinations looked at a round: most of them are on record after a resume
+LOOKED_AT = 2000  # untried combinations looked at a round, most of which the menu refuses
+
+
+class _Place:
+    """How far a structure's combinations have been looked at; what was looked at stays until it is on record."""
+
+    def __init__(self, rest: Iterator[Step]) -> None:
+        self._rest = rest
+        self._waiting: list[Step] = []
+
+    def untried(self, record: Record) -> Iterator[Step]:
+        """Yield the combinations that are not on record, in order."""
+        self._waiting = [step for step in self._waiting if not record.tried(step.schedule)]
+        yield from list(self._waiting)
+        for step in self._rest:
+            if not record.tried(step.schedule):
+                self._waiting.append(step)
+                yield step
+
+    def drop(self, step: Step) -> None:
+        """Forget a combination that the menu refuses."""
+        self._waiting.remove(step)
 
 
 class GridAgent:
@@ -32,7 +53,7 @@ class GridAgent:
     def __init__(self) -> None:
         self._record = Record()
         self._space = Space()
-        self._places: dict[tuple[int, Schedule], Iterator[list[Step]]] = {}
+        self._places: dict[int, _Place] = {}
         self._history: History | None = None
         self._menu: Menu | None = None
 
@@ -71,29 +92,28 @@ class GridAgent:
         """Go on with one structure's combinations; return how many more may be looked at this round."""
         if base.schedule is None:
             return looks
-        key = (base.number, base.schedule)
-        place = self._places.get(key)
+        place = self._places.get(base.number)
         if place is None:
-            place = self._places[key] = self._combinations(base.schedule)
-        while len(proposals) < n and looks > 0:
-            parts = next(place, None)
-            if parts is None:
+            place = self._places[base.number] = _Place(self._combinations(base.schedule))
+        for joined in place.untried(self._record):
+            if len(proposals) == n or looks == 0:
                 break
             looks -= 1
-            joined = self._space.join(base.schedule, parts)
-            if joined.schedule in taken or self._record.tried(joined.schedule):
+            if joined.schedule in taken:
                 continue
             step = self._space.confirm(base.schedule, joined)
-            if step is not None and step.schedule not in taken and not self._record.tried(step.schedule):
+            if step is None:
+                place.drop(joined)
+            elif step.schedule not in taken and not self._record.tried(step.schedule):
                 self._add(base, step, f"next setting of {step.schedule.structure}", taken, proposals)
         return looks
 
-    def _combinations(self, schedule: Schedule) -> Iterator[list[Step]]:
+    def _combinations(self, schedule: Schedule) -> Iterator[Step]:
         choices: list[list[Step | None]] = [[None, *steps] for steps in self._space.by_action(schedule).values()]
         for parts in itertools.product(*choices):
             steps = [step for step in parts if step is not None]
             if steps:
-                yield steps
+                yield self._space.join(schedule, steps)
 
     def _add(self, base: Row, step: Step, reason: str, taken: set[Schedule], proposals: list[Proposal]) -> None:
         taken.add(step.schedule)
