@@ -28,7 +28,6 @@ static inline f32x8 load_part_f32x8(const float *p, long count) {
   return load_f32x8(v);
 }
 static inline f32x8 relu_f32x8(f32x8 x) { return (f32x8)((i32x8)x & ~(x < 0)); }
-static inline f32x8 splat_f32x8(float x) { return x - (f32x8){0}; }
 static inline void store_f32x8(float *p, f32x8 v) { memcpy(p, &v, sizeof v); }
 static inline void store_part_f32x8(float *p, f32x8 v, long count) {
   for (int l = 0; l < 8; l++)
@@ -41,14 +40,15 @@ void pack(const int task[3], const float *restrict b, float *restrict b_panels, 
     for (long k = 0; k < K; k++) {
       for (int i = 0; i < thread_n; i++) {
         const long n = tx * tile_n + i * vector;
-        store_f32x8(&b_panels[tx * (K * tile_n + pad) + (k * tile_n + i * vector)], load_f32x8(&b[k * N + n]));
+        store_f32x8(&b_panels[tx * (K * tile_n + pad) + k * tile_n + i * vector], load_f32x8(&b[k * N + n]));
       }
     }
   } else {
     for (long k = 0; k < K; k++) {
       for (int i = 0; i < thread_n; i++) {
         const long n = tx * tile_n + i * vector;
-        store_f32x8(&b_panels[tx * (K * tile_n + pad) + (k * tile_n + i * vector)], load_part_f32x8(&b[k * N + n], N - n));
+        store_f32x8(&b_panels[tx * (K * tile_n + pad) + k * tile_n + i * vector], load_part_f32x8(&b[k * N + n],
+            N - n));
       }
     }
   }
@@ -58,50 +58,49 @@ void matmul(const int task[3], const float *restrict a, const float *restrict bi
   const long bx = task[0];
   const long by = task[1];
   _Alignas(64) float a_panels[threads_y * (block_k * thread_m + pad)];
-  _Alignas(64) float sums[threads_y * thread_m * (threads_x * tile_n)];
+  _Alignas(64) float sums[threads_y * thread_m * threads_x * tile_n];
   for (long kb = 0; kb < ceil_div(K, block_k); kb++) {
     for (long ty = by * threads_y; ty < least((by + 1) * threads_y, ceil_div(M, thread_m)); ty++) {
       if (ty * thread_m + thread_m <= M) {
         for (long k = kb * block_k; k < least((kb + 1) * block_k, K); k++) {
           for (int i = 0; i < thread_m; i++) {
             const long m = ty * thread_m + i;
-            a_panels[(ty - by * threads_y) * (block_k * thread_m + pad) + ((k - kb * block_k) * thread_m + i)] = a[m * K + k];
+            a_panels[(ty - by * threads_y) * (block_k * thread_m + pad) + (k - kb * block_k) * thread_m
+                + i] = a[m * K + k];
           }
         }
       } else {
         for (long k = kb * block_k; k < least((kb + 1) * block_k, K); k++) {
           for (int i = 0; i < thread_m; i++) {
             const long m = ty * thread_m + i;
-            a_panels[(ty - by * threads_y) * (block_k * thread_m + pad) + ((k - kb * block_k) * thread_m + i)] = m < M ? a[m * K + k] : 0.0f;
+            a_panels[(ty - by * threads_y) * (block_k * thread_m + pad) + (k - kb * block_k) * thread_m + i] = m < M
+                ? a[m * K + k] : 0.0f;
           }
         }
       }
     }
     for (long tx = bx * threads_x; tx < least((bx + 1) * threads_x, ceil_div(N, tile_n)); tx++) {
       for (long ty = by * threads_y; ty < least((by + 1) * threads_y, ceil_div(M, thread_m)); ty++) {
-        f32x8 acc[thread_m][thread_n];
-        #pragma GCC unroll 4
-        for (int i = 0; i < thread_m; i++) {
-          #pragma GCC unroll 2
-          for (int j = 0; j < thread_n; j++)
-            acc[i][j] = splat_f32x8(0.0f);
-        }
+        f32x8 acc[thread_m][thread_n] = {0};
         if (kb > 0) {
           #pragma GCC unroll 4
           for (int i = 0; i < thread_m; i++) {
             #pragma GCC unroll 2
-            for (int j = 0; j < thread_n; j++)
-              acc[i][j] = load_f32x8(&sums[((ty - by * threads_y) * thread_m + i) * (threads_x * tile_n) + ((tx - bx * threads_x) * tile_n + j * vector)]);
+            for (int j = 0; j < thread_n; j++) {
+              acc[i][j] = load_f32x8(&sums[((ty - by * threads_y) * thread_m + i) * threads_x * tile_n
+                  + (tx - bx * threads_x) * tile_n + j * vector]);
+            }
           }
         }
         for (long k = kb * block_k; k < least((kb + 1) * block_k, K); k++) {
           f32x8 right[thread_n];
           #pragma GCC unroll 2
           for (int j = 0; j < thread_n; j++)
-            right[j] = load_f32x8(&b_panels[tx * (K * tile_n + pad) + (k * tile_n + j * vector)]);
+            right[j] = load_f32x8(&b_panels[tx * (K * tile_n + pad) + k * tile_n + j * vector]);
           #pragma GCC unroll 4
           for (int i = 0; i < thread_m; i++) {
-            const float left = a_panels[(ty - by * threads_y) * (block_k * thread_m + pad) + ((k - kb * block_k) * thread_m + i)];
+            const float left = a_panels[(ty - by * threads_y) * (block_k * thread_m + pad)
+                + (k - kb * block_k) * thread_m + i];
             #pragma GCC unroll 2
             for (int j = 0; j < thread_n; j++)
               acc[i][j] += left * right[j];
@@ -111,8 +110,10 @@ void matmul(const int task[3], const float *restrict a, const float *restrict bi
           #pragma GCC unroll 4
           for (int i = 0; i < thread_m; i++) {
             #pragma GCC unroll 2
-            for (int j = 0; j < thread_n; j++)
-              store_f32x8(&sums[((ty - by * threads_y) * thread_m + i) * (threads_x * tile_n) + ((tx - bx * threads_x) * tile_n + j * vector)], acc[i][j]);
+            for (int j = 0; j < thread_n; j++) {
+              store_f32x8(&sums[((ty - by * threads_y) * thread_m + i) * threads_x * tile_n
+                  + (tx - bx * threads_x) * tile_n + j * vector], acc[i][j]);
+            }
           }
         } else {
           if (ty * thread_m + thread_m <= M && tx * tile_n + tile_n <= N) {

@@ -23,7 +23,6 @@ static inline f32x8 load_f32x8(const float *p) {
   return v;
 }
 static inline f32x8 relu_f32x8(f32x8 x) { return (f32x8)((i32x8)x & ~(x < 0)); }
-static inline f32x8 splat_f32x8(float x) { return x - (f32x8){0}; }
 static inline void store_f32x8(float *p, f32x8 v) { memcpy(p, &v, sizeof v); }
 
 void matmul(const int task[3], const float *restrict a, const float *restrict b, float *restrict partial) {
@@ -32,13 +31,7 @@ void matmul(const int task[3], const float *restrict a, const float *restrict b,
   const long part = task[2];
   for (long tx = bx * threads_x; tx < (bx + 1) * threads_x; tx++) {
     for (long ty = by * threads_y; ty < (by + 1) * threads_y; ty++) {
-      f32x8 acc[thread_m][thread_n];
-      #pragma GCC unroll 4
-      for (int i = 0; i < thread_m; i++) {
-        #pragma GCC unroll 2
-        for (int j = 0; j < thread_n; j++)
-          acc[i][j] = splat_f32x8(0.0f);
-      }
+      f32x8 acc[thread_m][thread_n] = {0};
       for (long k = part * (K / split_k); k < (part + 1) * (K / split_k); k++) {
         f32x8 right[thread_n];
         #pragma GCC unroll 2
@@ -72,10 +65,7 @@ void combine(const int task[3], const float *restrict bias, float *restrict y, f
   const long by = task[0];
   for (long m = by * threads_y * thread_m; m < (by + 1) * threads_y * thread_m; m++) {
     for (long tx = 0; tx < N / tile_n; tx++) {
-      f32x8 acc[thread_n];
-      #pragma GCC unroll 2
-      for (int i = 0; i < thread_n; i++)
-        acc[i] = splat_f32x8(0.0f);
+      f32x8 acc[thread_n] = {0};
       for (long part = 0; part < split_k; part++) {
         #pragma GCC unroll 2
         for (int i = 0; i < thread_n; i++) {

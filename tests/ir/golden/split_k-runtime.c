@@ -27,7 +27,6 @@ static inline f32x8 load_part_f32x8(const float *p, long count) {
   return load_f32x8(v);
 }
 static inline f32x8 relu_f32x8(f32x8 x) { return (f32x8)((i32x8)x & ~(x < 0)); }
-static inline f32x8 splat_f32x8(float x) { return x - (f32x8){0}; }
 static inline void store_f32x8(float *p, f32x8 v) { memcpy(p, &v, sizeof v); }
 static inline void store_part_f32x8(float *p, f32x8 v, long count) {
   for (int l = 0; l < 8; l++)
@@ -41,13 +40,7 @@ void matmul(const int task[3], const float *restrict a, const float *restrict b,
   for (long tx = bx * threads_x; tx < least((bx + 1) * threads_x, ceil_div(N, tile_n)); tx++) {
     for (long ty = by * threads_y; ty < least((by + 1) * threads_y, ceil_div(M, thread_m)); ty++) {
       if (ty * thread_m + thread_m <= M && tx * tile_n + tile_n <= N) {
-        f32x8 acc[thread_m][thread_n];
-        #pragma GCC unroll 4
-        for (int i = 0; i < thread_m; i++) {
-          #pragma GCC unroll 2
-          for (int j = 0; j < thread_n; j++)
-            acc[i][j] = splat_f32x8(0.0f);
-        }
+        f32x8 acc[thread_m][thread_n] = {0};
         for (long k = part * ceil_div(K, split_k); k < least((part + 1) * ceil_div(K, split_k), K); k++) {
           f32x8 right[thread_n];
           #pragma GCC unroll 2
@@ -74,13 +67,7 @@ void matmul(const int task[3], const float *restrict a, const float *restrict b,
           }
         }
       } else {
-        f32x8 acc[thread_m][thread_n];
-        #pragma GCC unroll 4
-        for (int i = 0; i < thread_m; i++) {
-          #pragma GCC unroll 2
-          for (int j = 0; j < thread_n; j++)
-            acc[i][j] = splat_f32x8(0.0f);
-        }
+        f32x8 acc[thread_m][thread_n] = {0};
         for (long k = part * ceil_div(K, split_k); k < least((part + 1) * ceil_div(K, split_k), K); k++) {
           f32x8 right[thread_n];
           #pragma GCC unroll 2
@@ -116,10 +103,7 @@ void combine(const int task[3], const float *restrict bias, float *restrict y, f
   const long by = task[0];
   for (long m = by * threads_y * thread_m; m < least((by + 1) * threads_y * thread_m, M); m++) {
     for (long tx = 0; tx < ceil_div(N, tile_n); tx++) {
-      f32x8 acc[thread_n];
-      #pragma GCC unroll 2
-      for (int i = 0; i < thread_n; i++)
-        acc[i] = splat_f32x8(0.0f);
+      f32x8 acc[thread_n] = {0};
       for (long part = 0; part < split_k; part++) {
         if (tx * tile_n + tile_n <= N) {
           #pragma GCC unroll 2

@@ -22,27 +22,23 @@ static inline f32x4 load_f32x4(const float *p) {
   return v;
 }
 static inline f32x4 relu_f32x4(f32x4 x) { return (f32x4)((i32x4)x & ~(x < 0)); }
-static inline f32x4 splat_f32x4(float x) { return x - (f32x4){0}; }
 static inline void store_f32x4(float *p, f32x4 v) { memcpy(p, &v, sizeof v); }
 
 void matmul(const int task[3], const float *restrict a, const float *restrict b, const float *restrict bias, float *restrict y) {
   const long bx = task[0];
   const long by = task[1];
-  _Alignas(64) float sums[threads_y * thread_m * (threads_x * tile_n)];
+  _Alignas(64) float sums[threads_y * thread_m * threads_x * tile_n];
   for (long kb = 0; kb < K / block_k; kb++) {
     for (long tx = bx * threads_x; tx < (bx + 1) * threads_x; tx++) {
       for (long ty = by * threads_y; ty < (by + 1) * threads_y; ty++) {
-        f32x4 acc[thread_m][thread_n];
-        #pragma GCC unroll 4
-        for (int i = 0; i < thread_m; i++) {
-          for (int j = 0; j < thread_n; j++)
-            acc[i][j] = splat_f32x4(0.0f);
-        }
+        f32x4 acc[thread_m][thread_n] = {0};
         if (kb > 0) {
           #pragma GCC unroll 4
           for (int i = 0; i < thread_m; i++) {
-            for (int j = 0; j < thread_n; j++)
-              acc[i][j] = load_f32x4(&sums[((ty - by * threads_y) * thread_m + i) * (threads_x * tile_n) + ((tx - bx * threads_x) * tile_n + j * vector)]);
+            for (int j = 0; j < thread_n; j++) {
+              acc[i][j] = load_f32x4(&sums[((ty - by * threads_y) * thread_m + i) * threads_x * tile_n
+                  + (tx - bx * threads_x) * tile_n + j * vector]);
+            }
           }
         }
         for (long k = kb * block_k; k < (kb + 1) * block_k; k++) {
@@ -62,8 +58,10 @@ void matmul(const int task[3], const float *restrict a, const float *restrict b,
         if (kb + 1 < K / block_k) {
           #pragma GCC unroll 4
           for (int i = 0; i < thread_m; i++) {
-            for (int j = 0; j < thread_n; j++)
-              store_f32x4(&sums[((ty - by * threads_y) * thread_m + i) * (threads_x * tile_n) + ((tx - bx * threads_x) * tile_n + j * vector)], acc[i][j]);
+            for (int j = 0; j < thread_n; j++) {
+              store_f32x4(&sums[((ty - by * threads_y) * thread_m + i) * threads_x * tile_n
+                  + (tx - bx * threads_x) * tile_n + j * vector], acc[i][j]);
+            }
           }
         } else {
           #pragma GCC unroll 4

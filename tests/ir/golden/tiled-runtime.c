@@ -27,7 +27,6 @@ static inline f32x4 load_part_f32x4(const float *p, long count) {
   return load_f32x4(v);
 }
 static inline f32x4 relu_f32x4(f32x4 x) { return (f32x4)((i32x4)x & ~(x < 0)); }
-static inline f32x4 splat_f32x4(float x) { return x - (f32x4){0}; }
 static inline void store_f32x4(float *p, f32x4 v) { memcpy(p, &v, sizeof v); }
 static inline void store_part_f32x4(float *p, f32x4 v, long count) {
   for (int l = 0; l < 4; l++)
@@ -37,22 +36,19 @@ static inline void store_part_f32x4(float *p, f32x4 v, long count) {
 void matmul(const int task[3], const float *restrict a, const float *restrict b, const float *restrict bias, float *restrict y, int M, int N, int K) {
   const long bx = task[0];
   const long by = task[1];
-  _Alignas(64) float sums[threads_y * thread_m * (threads_x * tile_n)];
+  _Alignas(64) float sums[threads_y * thread_m * threads_x * tile_n];
   for (long kb = 0; kb < ceil_div(K, block_k); kb++) {
     for (long tx = bx * threads_x; tx < least((bx + 1) * threads_x, ceil_div(N, tile_n)); tx++) {
       for (long ty = by * threads_y; ty < least((by + 1) * threads_y, ceil_div(M, thread_m)); ty++) {
         if (ty * thread_m + thread_m <= M && tx * tile_n + tile_n <= N) {
-          f32x4 acc[thread_m][thread_n];
-          #pragma GCC unroll 4
-          for (int i = 0; i < thread_m; i++) {
-            for (int j = 0; j < thread_n; j++)
-              acc[i][j] = splat_f32x4(0.0f);
-          }
+          f32x4 acc[thread_m][thread_n] = {0};
           if (kb > 0) {
             #pragma GCC unroll 4
             for (int i = 0; i < thread_m; i++) {
-              for (int j = 0; j < thread_n; j++)
-                acc[i][j] = load_f32x4(&sums[((ty - by * threads_y) * thread_m + i) * (threads_x * tile_n) + ((tx - bx * threads_x) * tile_n + j * vector)]);
+              for (int j = 0; j < thread_n; j++) {
+                acc[i][j] = load_f32x4(&sums[((ty - by * threads_y) * thread_m + i) * threads_x * tile_n
+                    + (tx - bx * threads_x) * tile_n + j * vector]);
+              }
             }
           }
           for (long k = kb * block_k; k < least((kb + 1) * block_k, K); k++) {
@@ -72,8 +68,10 @@ void matmul(const int task[3], const float *restrict a, const float *restrict b,
           if (kb + 1 < ceil_div(K, block_k)) {
             #pragma GCC unroll 4
             for (int i = 0; i < thread_m; i++) {
-              for (int j = 0; j < thread_n; j++)
-                store_f32x4(&sums[((ty - by * threads_y) * thread_m + i) * (threads_x * tile_n) + ((tx - bx * threads_x) * tile_n + j * vector)], acc[i][j]);
+              for (int j = 0; j < thread_n; j++) {
+                store_f32x4(&sums[((ty - by * threads_y) * thread_m + i) * threads_x * tile_n
+                    + (tx - bx * threads_x) * tile_n + j * vector], acc[i][j]);
+              }
             }
           } else {
             #pragma GCC unroll 4
@@ -86,17 +84,14 @@ void matmul(const int task[3], const float *restrict a, const float *restrict b,
             }
           }
         } else {
-          f32x4 acc[thread_m][thread_n];
-          #pragma GCC unroll 4
-          for (int i = 0; i < thread_m; i++) {
-            for (int j = 0; j < thread_n; j++)
-              acc[i][j] = splat_f32x4(0.0f);
-          }
+          f32x4 acc[thread_m][thread_n] = {0};
           if (kb > 0) {
             #pragma GCC unroll 4
             for (int i = 0; i < thread_m; i++) {
-              for (int j = 0; j < thread_n; j++)
-                acc[i][j] = load_f32x4(&sums[((ty - by * threads_y) * thread_m + i) * (threads_x * tile_n) + ((tx - bx * threads_x) * tile_n + j * vector)]);
+              for (int j = 0; j < thread_n; j++) {
+                acc[i][j] = load_f32x4(&sums[((ty - by * threads_y) * thread_m + i) * threads_x * tile_n
+                    + (tx - bx * threads_x) * tile_n + j * vector]);
+              }
             }
           }
           for (long k = kb * block_k; k < least((kb + 1) * block_k, K); k++) {
@@ -116,8 +111,10 @@ void matmul(const int task[3], const float *restrict a, const float *restrict b,
           if (kb + 1 < ceil_div(K, block_k)) {
             #pragma GCC unroll 4
             for (int i = 0; i < thread_m; i++) {
-              for (int j = 0; j < thread_n; j++)
-                store_f32x4(&sums[((ty - by * threads_y) * thread_m + i) * (threads_x * tile_n) + ((tx - bx * threads_x) * tile_n + j * vector)], acc[i][j]);
+              for (int j = 0; j < thread_n; j++) {
+                store_f32x4(&sums[((ty - by * threads_y) * thread_m + i) * threads_x * tile_n
+                    + (tx - bx * threads_x) * tile_n + j * vector], acc[i][j]);
+              }
             }
           } else {
             #pragma GCC unroll 4

@@ -34,7 +34,7 @@ class Packed:
         dtype = contraction_of(problem, target).dtype
         return (
             *tile_knobs(device, dtype, vector=8, thread_m=4, thread_n=2),
-            Knob("block_k", (64, 128, 256, 512, 1024), 256),
+            Knob("block_k", (16, 32, 64, 128, 256, 512, 1024), 256),
             Knob("pad", (0, 1, 4, 8, 16, 32), 0),
             Knob("shared", (False, True), True),
         )

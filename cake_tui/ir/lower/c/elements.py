@@ -230,7 +230,7 @@ def loops(
     lanes, lanes_expr = width
     inner = frame.child()
     offsets: list[Expr] = []
-    declared: list[tuple[str, int]] = []
+    declared: list[tuple[str, int, int]] = []
     with ExitStack() as stack:
         for axis, variable in zip(axes, frame.fresh(*letters)):
             step = lanes if len(offsets) == len(axes) - 1 else 1
@@ -243,13 +243,14 @@ def loops(
             inner.visible.add(variable)
             inner.replaced.pop(variable, None)
             if axis.name:
-                declared.append((axis.name, len(frame.writer.lines)))
+                first = len(frame.writer.lines)
                 frame.writer.line(f"const long {axis.name} = {inner.c(Binary('+', axis.start, offset))};")
+                declared.append((axis.name, first, len(frame.writer.lines)))
                 inner.declare(axis.name, axis.start, Binary("+", axis.start, axis.length))
             offsets.append(offset)
         yield inner, tuple(offsets), frozenset(axis.name for axis in axes if axis.name)
-        for name, first in reversed(declared):
-            frame.writer.drop_unused(name, first, first + 1)
+        for name, first, last in reversed(declared):
+            frame.writer.drop_unused(name, first, last)
 
 
 def turn_count(frame: Frame, turns: Expr, length: Expr, step: int) -> str:

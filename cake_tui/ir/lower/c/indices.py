@@ -75,8 +75,9 @@ def c_int(expr: Expr, least: int = 0) -> str:
             return f"!({c_int(operand)})"
         case Binary(op, left, right):
             level = PRECEDENCE[op]
-            inner = level + 1 if op in ("/", "%") else level
-            text = f"{c_int(left, level)} {_C_OPERATORS.get(op, op)} {c_int(right, max(inner, level + 1))}"
+            # Sums of sums and products of products need no parentheses on the right; a quotient there does.
+            same = op == "+" or (op == "*" and isinstance(right, Binary) and right.op == "*")
+            text = f"{c_int(left, level)} {_C_OPERATORS.get(op, op)} {c_int(right, level if same else level + 1)}"
             return f"({text})" if level < least else text
         case Call("ceil" | "floor" as function, (Binary("/", left, right),)):
             tight = PRECEDENCE["*"] + 1

@@ -10,9 +10,11 @@ from cake_tui.ir.lower.c.elements import lower_assign, lower_copy, lower_outer, 
 from cake_tui.ir.lower.c.frame import Frame
 from cake_tui.ir.lower.c.tiles import at_end, guard_parts, shaped
 from cake_tui.ir.lower.c.values import Values
-from cake_tui.ir.program import Assign, Buffer, Contract, Copy, Declare, For, Guard, If, Lanes, Statement
+from cake_tui.ir.program import DTYPE_BYTES, Assign, Buffer, Contract, Copy, Declare, For, Guard, If, Lanes, Statement
 from cake_tui.ir.refusal import refuse
 from cake_tui.ir.walk import children, walk_body
+
+LARGEST_ON_STACK = 1 << 18
 
 
 def lower_body(frame: Frame, body: tuple[Statement, ...]) -> None:
@@ -151,12 +153,15 @@ def _declare(frame: Frame, buffer: Buffer) -> None:
 
 def _declare_shared(frame: Frame, buffer: Buffer) -> None:
     elements: Expr = Number(1)
+    size = DTYPE_BYTES[buffer.dtype]
     for axis, extent in enumerate(buffer.shape):
-        frame.number(extent, buffer.name)
+        size *= frame.number(extent, buffer.name)
         row = Binary("+", extent, buffer.pad) if axis == len(buffer.shape) - 1 and axis else extent
         elements = Binary("*", elements, row)
     align = f"_Alignas({buffer.align}) " if buffer.align else ""
-    frame.writer.line(f"{align}{prelude.type_of(buffer.dtype, 1)} {buffer.name}[{frame.c(elements)}];")
+    # A thread's stack may be small, and guarded by nothing; its own static storage is neither.
+    where = "static _Thread_local " if size > LARGEST_ON_STACK else ""
+    frame.writer.line(f"{where}{align}{prelude.type_of(buffer.dtype, 1)} {buffer.name}[{frame.c(elements)}];")
 
 
 def _declare_register(frame: Frame, buffer: Buffer) -> None:
@@ -175,6 +180,9 @@ def _declare_register(frame: Frame, buffer: Buffer) -> None:
     if not buffer.shape:
         init = "" if buffer.init is None else f" = {_scalar(frame, buffer)}"
         frame.writer.line(f"{kind} {buffer.name}{init};")
+        return
+    if buffer.init == Number(0):
+        frame.writer.line(f"{kind} {buffer.name}{text} = {{0}};")
         return
     frame.writer.line(f"{kind} {buffer.name}{text};")
     if buffer.init is not None:

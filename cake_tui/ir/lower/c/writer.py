@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 from cake_tui.ir.lower.c import prelude
 
+WIDEST = 120
+
 
 class Needs:
     """What the functions call: prelude functions by element and lanes, and whole-number ones."""
@@ -35,8 +37,12 @@ class Writer:
         self.depth = 1
 
     def line(self, text: str) -> None:
-        """Add one line."""
-        self.lines.append(f"{'  ' * self.depth}{text}" if not text.startswith("#") else text)
+        """Add one statement, on several lines where it is long."""
+        margin = "  " * self.depth
+        while len(margin) + len(text) > WIDEST and (cut := _cut(text, WIDEST - len(margin))):
+            self.lines.append(f"{margin}{text[:cut].rstrip()}")
+            margin, text = f"{'  ' * self.depth}    ", text[cut:].lstrip()
+        self.lines.append(f"{margin}{text}")
 
     def pragma(self, text: str) -> None:
         """Add a pragma at the margin of what it is about."""
@@ -69,3 +75,9 @@ class Writer:
         word = re.compile(rf"\b{re.escape(name)}\b")
         if not any(word.search(line) for line in self.lines[last:]):
             del self.lines[first:last]
+
+
+def _cut(text: str, room: int) -> int:
+    """Return where a long statement is best broken: before an operator, behind a comma; 0 where nowhere."""
+    least = room // 3
+    return max(text.rfind(" + ", least, room), text.rfind(" ? ", least, room), text.rfind(", ", least, room - 1) + 1, 0)
