@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from cake_tui.errors import UserError, did_you_mean
+from cake_tui.errors import UserError, did_you_mean, quoted
 
 
 class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,7 +87,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     break
             else:
                 known = sorted(self.flat())
-                raise UserError(f'no setting "{name}"{did_you_mean(name, known)}; known: {", ".join(known)}')
+                raise UserError(f"no setting {quoted(name)}{did_you_mean(name, known)}; known: {', '.join(known)}")
         return Settings(**groups)
 
     @classmethod

@@ -36,6 +36,12 @@ class Ended(Exception):
         self.outcome = outcome
 
 
+def quoted(text: str) -> str:
+    """Return outside text in double quotes, on one line and of bounded length, whatever it holds."""
+    cut = text[:80] + ("…" if len(text) > 80 else "")
+    return '"' + "".join(char if char.isprintable() else repr(char)[1:-1] for char in cut) + '"'
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name most like `name`, or None where none is near."""
     found = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import signal
 import sys
@@ -61,6 +62,8 @@ def _terminal_is_gone() -> bool:
         termios.tcgetattr(sys.stdout.fileno())
     except termios.error as error:
         return bool(error.args and error.args[0] == errno.EIO)
+    except io.UnsupportedOperation:  # no file at all: output is kept in memory
+        return False
     return False
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from cake_tui import __version__, registry
 from cake_tui.cli._ending import exit_code_of
 from cake_tui.cli._parser import Parser
-from cake_tui.errors import OK, UserError, did_you_mean
+from cake_tui.errors import OK, UserError, did_you_mean, quoted
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ def _dispatch(arguments: list[str]) -> int:
         return OK
     commands = registry.names("cli")
     if first.startswith("-"):
-        raise UserError(f'cake-tui: unknown flag "{first}"{did_you_mean(first, _FLAGS)}; {_SEE}')
+        raise UserError(f"cake-tui: unknown flag {quoted(first)}{did_you_mean(first, _FLAGS)}; {_SEE}")
     if first not in commands:
-        raise UserError(f'cake-tui: no command "{first}"{did_you_mean(first, commands)}; {_SEE}')
+        raise UserError(f"cake-tui: no command {quoted(first)}{did_you_mean(first, commands)}; {_SEE}")
     parser, command = parser_of(first)
     return command.run(parser.read(rest))
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from cake_tui.errors import UserError, did_you_mean
+from cake_tui.errors import UserError, did_you_mean, quoted
 
 _KIND_WORDS = {"int": "a whole number", "float": "a number"}
 
@@ -26,12 +26,12 @@ class Parser(argparse.ArgumentParser):
         except argparse.ArgumentError as error:
             raise UserError(self._explain(error)) from None
         if left:
-            raise UserError(f'{self.prog}: one argument too many: "{left[0]}"; {self._see}')
+            raise UserError(f"{self.prog}: one argument too many: {quoted(left[0])}; {self._see}")
         return found
 
     def error(self, message: str) -> NoReturn:
         """Turn what argparse would print and exit with into the user's mistake."""
-        text = message.replace("the following arguments are required:", "missing:")
+        text = " ".join(message.split()).replace("the following arguments are required:", "missing:")
         raise UserError(f"{self.prog}: {text}; {self._see}")
 
     @property
@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
             flag = word.partition("=")[0]
             if re.fullmatch(r"--\S+", word) and flag not in known:
                 near = did_you_mean(flag, [name for name in known if name.startswith("--")])
-                raise UserError(f'{self.prog}: unknown flag "{flag}"{near}; {self._see}')
+                raise UserError(f"{self.prog}: unknown flag {quoted(flag)}{near}; {self._see}")
 
     def _explain(self, error: argparse.ArgumentError) -> str:
         """Say what was found and what is allowed, in the words all other mistakes use."""

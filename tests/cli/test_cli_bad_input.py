@@ -62,6 +62,13 @@ def test_any_text_as_a_new_kernels_name_makes_nothing_but_a_kernel(
 
 
 @FUZZ
+@given(word=TEXT.filter(bool))
+def test_any_text_as_a_command_or_an_agent_is_one_line(word: str, capfd: pytest.CaptureFixture[str]) -> None:
+    refused([f"{word}?"], capfd)
+    assert "no setting" in refused([*RUN, f"--set={word.replace('=', '')}?=1"], capfd)
+
+
+@FUZZ
 @given(flag=st.text(alphabet="abcdefgh-=", min_size=1, max_size=10))
 def test_any_unknown_flag_is_refused(flag: str, capfd: pytest.CaptureFixture[str]) -> None:
     refused(["doctor", f"--zz{flag}"], capfd)
