@@ -49,13 +49,16 @@ def run(args: argparse.Namespace) -> int:
 
 def _work(args: argparse.Namespace, folder: Path, name: str, settings: dict[str, object], announce: object) -> int:
     """In the engine's process: all that is heavy is imported here."""
-    from cake_tui import kernels
+    from cake_tui import kernels, menu
     from cake_tui.cli._compose import Order, start
     from cake_tui.cli._device import choose
     from cake_tui.cli._origin import origin_of
     from cake_tui.config import Settings
 
     origin = origin_of(args.origin, folder) if args.origin is not None else None
+    # The user's own mistakes come before what the machine lacks.
+    menu.refuse_mistakes()
+    kernels.refuse_mistakes(args.kernel)
     chosen = choose(args)
     problem = kernels.load(args.kernel, target=chosen.device.target, shapes=args.shape, seed=args.seed)
     order = Order(

@@ -57,6 +57,11 @@ def read(name: str, *, target: Target, shapes: Sequence[str] = (), seed: int = 0
     return _read(find(name), name, target, shapes, seed, may_refer=True)
 
 
+def refuse_mistakes(name: str) -> None:
+    """Read a kernel's folder for any target that it serves; raises UserError, one line a mistake."""
+    read_folder(find(name), name)
+
+
 def read_folder(folder: Path, name: str) -> Kernel:
     """Read a folder that may not be in place yet, for the first target that it serves; raises UserError."""
     refused = OtherTarget(f"kernel {name}: no target")

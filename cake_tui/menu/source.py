@@ -35,6 +35,13 @@ def find() -> Path:
     return packaged if packaged.is_file() else registry.PACKAGE.parent / "actions.toml"
 
 
+def refuse_mistakes() -> None:
+    """Read the file that a session would read, for every target; raises UserError, one line a mistake."""
+    document = read_document(find())
+    for target in TARGETS:
+        read_actions(document, target)
+
+
 def load(path: Path | None, problem: Problem, device: Device) -> Menu:
     """Read the action space for a problem and a device; raises UserError, one line a mistake."""
     document = read_document(path or find())

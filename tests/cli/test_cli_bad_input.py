@@ -170,3 +170,13 @@ def test_settings_survive_being_written_flat_and_skip_those_of_newer_versions() 
     changed = Settings().changed(round="6", screen="off", audit=0.25)
     assert Settings.from_flat({**changed.flat(), "of_the_future": 1}) == changed
     assert (changed.proposing.round, changed.proposing.screen, changed.proposing.audit) == (6, False, 0.25)
+
+
+def test_the_users_mistakes_come_before_what_the_machine_lacks(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    run = ["run", "--backend", "cpu", "--headless", "--name", "first"]
+    assert 'did you mean "matmul_bias_relu"?' in refused([*run, "matmul_bias_rlu"], capfd)
+    Path("actions.toml").write_text("[[action]]\nenabled = True\n", encoding="utf-8")
+    assert "true and false are lower case" in refused(run, capfd)
