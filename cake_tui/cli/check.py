@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check the kernel and print what was found."""
-    kernels.find(args.name)
+    kernels.refuse_mistakes(args.name)
     chosen = choose(args)
     kernel = kernels.read(args.name, target=chosen.device.target, shapes=args.shape)
     problem = kernel.problem

@@ -6,5 +6,6 @@ from cake_tui.menu.source import bound_actions, find, load, refuse_mistakes
 from cake_tui.menu.space import Menu
 
 __all__ = [
-    "REVERT", "Action", "EditCall", "LiveMenu", "Menu", "Parameter", "bound_actions", "diff", "find", "load", "refuse_mistakes",
+    "REVERT", "Action", "EditCall", "LiveMenu", "Menu", "Parameter", "bound_actions", "diff", "find", "load",
+    "refuse_mistakes",
 ]  # fmt: skip
