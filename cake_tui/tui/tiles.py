@@ -122,5 +122,14 @@ class Tiles(Container):
         self.chosen = name
         if name not in FIXED:
             self.slot = name
-        self.refresh(layout=True)
+        self.rearrange()
         return pane
+
+    def zoom(self) -> None:
+        """One pane over all, and back."""
+        self.zoomed = not self.zoomed
+        self.rearrange()
+
+    def rearrange(self) -> None:
+        """Place the panes anew; Textual forgets a container's arrangement when a child asks for a layout."""
+        self.panes[0].refresh(layout=True)

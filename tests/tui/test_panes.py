@@ -51,8 +51,9 @@ def test_every_pane_draws_an_empty_and_a_full_view(
     async def script(app: CakeApp, pilot: Pilot[int]) -> None:
         for pane in load_panes():
             await press(app, pilot, str(pane.number), "z")
-            assert pane.title in text_of(app)
+            assert f"━ {pane.number} {pane.title} " in text_of(app)
             await press(app, pilot, "z")
+            assert f"━ {pane.number} {pane.title} " in text_of(app)
 
     play(app, script, size)
 

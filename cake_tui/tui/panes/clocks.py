@@ -34,7 +34,7 @@ class Clocks(Pane):
         if view.status.ticking and not view.frozen:
             return ()
         stamp = fmt.clock(view.telemetry.t)
-        return ((f"as of {stamp} UTC" if stamp.strip() else "no reading", "dim"),)
+        return ((f"at {stamp}" if stamp.strip() else "no reading", "dim"),)
 
     def body(self, view: View, width: int, height: int) -> list[Line]:
         """Readings, noise, guards."""

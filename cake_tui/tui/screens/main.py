@@ -115,8 +115,7 @@ class Main(Screen[None], inherit_bindings=False):
 
     def action_zoom(self) -> None:
         """One pane over all, and back."""
-        self.tiles.zoomed = not self.tiles.zoomed
-        self.tiles.refresh(layout=True)
+        self.tiles.zoom()
         self.call_after_refresh(self._again)
 
     def action_freeze(self) -> None:
