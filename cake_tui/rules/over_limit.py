@@ -13,7 +13,6 @@ from cake_tui.model.finding import Finding
 from cake_tui.model.outcome import LaunchFailed, Rejected
 from cake_tui.rules import Evidence, confidence
 
-
 # knob that a limit names -> the action that sets it
 _SETS = {
     "thread_m": "apply_register_block",

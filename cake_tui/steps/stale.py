@@ -69,6 +69,11 @@ def rates_of(series: Series) -> tuple[float, ...]:
     return tuple(rate for rate in found if rate is not None and math.isfinite(rate) and rate > 0.0)
 
 
+def rate_of(series: Series) -> float | None:
+    """Return the better of the two readings: a loop that was preempted reads too low, never too high."""
+    return max(rates_of(series), default=None)
+
+
 def _clocks(series: Series) -> tuple[Clock, ...]:
     return tuple(clock for clock in (series.before, series.after) if clock is not None)
 
@@ -78,10 +83,10 @@ def _clocks(series: Series) -> tuple[Clock, ...]:
 
 def _idle_or_ramp(state: State, series: Series) -> str | None:
     """S2: the clock is far below its normal, or still moving."""
-    rates = rates_of(series)
-    if state.rate is not None and rates and min(rates) < LOW_SHARE * state.rate:
-        return f"rate {min(rates):.4g} additions/ns, expected {state.rate:.4g} (at least {LOW_SHARE:.0%} of it)"
-    three = (state.last + rates)[-3:]
+    rate = rate_of(series)
+    if state.rate is not None and rate is not None and rate < LOW_SHARE * state.rate:
+        return f"rate {rate:.4g} additions/ns, expected {state.rate:.4g} (at least {LOW_SHARE:.0%} of it)"
+    three = (state.last + rates_of(series))[-3:]
     if len(three) == 3 and all(abs(now / before - 1.0) > state.step for before, now in itertools.pairwise(three)):
         shown = ", ".join(f"{rate:.4g}" for rate in three)
         return f"rates {shown} additions/ns in a row, expected steady within {state.step:.1%}"
@@ -104,15 +109,13 @@ def _foreign_load(state: State, series: Series) -> str | None:
 
 def _adopt_rate(state: State, seen: list[Series]) -> State:
     """The clock as seen in the refused series is the normal one, and its steps are its normal steps."""
-    rates = [rate for series in seen for rate in rates_of(series)]
-    steps = [abs(now / before - 1.0) for before, now in itertools.pairwise(rates)]
-    rate = statistics.median(rates)
+    readings = [reading for series in seen for reading in rates_of(series)]
+    rates = [rate for series in seen if (rate := rate_of(series)) is not None]
+    steps = [abs(now / before - 1.0) for before, now in itertools.pairwise(readings)]
     # The lowest one seen must pass from here on, whatever the median is.
-    lowest = min(rates) / LOW_SHARE
-    room = WIDER * max(steps, default=0.0)
-    return msgspec.structs.replace(
-        state, rate=min(rate, lowest), step=max(state.step, room), learned=(), last=(), shifted=()
-    )
+    normal = min(statistics.median(rates), min(rates) / LOW_SHARE)
+    step = max(state.step, WIDER * max(steps, default=0.0))
+    return msgspec.structs.replace(state, rate=normal, step=step, learned=(), last=(), shifted=())
 
 
 def _adopt_load(state: State, seen: list[Series]) -> State:
@@ -203,7 +206,7 @@ def _keep(state: State, series: Series) -> tuple[State, Judgement]:
     state, calmed = _calm_down(state, series)
     if not rates:
         return state, Judgement(keep=True, recalibrate=calmed)
-    rate = statistics.fmean(rates)
+    rate = max(rates)
     if state.rate is not None and abs(rate / state.rate - 1.0) > SHIFT:
         return _shift(state, rate, state.rate, calmed)
     learned = state.learned if len(state.learned) >= LEARN_SERIES else (*state.learned, rate)

@@ -72,13 +72,19 @@ def test_series_without_any_clock_is_kept() -> None:
 # -- S2 -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("before", "after"), [(1.79, 2.0), (2.0, 1.79), (0.35, 0.35)])
+@pytest.mark.parametrize(("before", "after"), [(1.79, 1.79), (1.0, 1.79), (1.79, 1.0), (0.35, 0.35)])
 def test_clock_below_nine_tenths_of_the_normal_repeats_the_series(before: float, after: float) -> None:
     _, [judgement] = feed([series(before, after)], learned())
     assert not judgement.keep
     assert codes([judgement]) == ["S2"]
     assert "expected 2" in judgement.stale[0].saw
     assert judgement.pause_s == 0.0  # taking the series again is what warms the clock up
+
+
+def test_one_preempted_reading_is_no_slow_clock() -> None:
+    # The loop of a reading was interrupted; the other reading of the series shows the clock as it is.
+    _, judgements = feed([series(2.0, 0.07), series(2.0, 2.0), series(2.0, 2.0)], learned())
+    assert codes(judgements) == []
 
 
 def test_clock_just_above_nine_tenths_is_kept() -> None:
@@ -236,7 +242,7 @@ def test_clock_that_never_settles_is_measured_with_its_own_steps_as_normal() -> 
     ]
     _, judgements = feed(wild)
     kept = [judgement.keep for judgement in judgements]
-    assert sum(kept) >= 180
+    assert sum(kept) >= 170
     assert all(kept[100:])
 
 
