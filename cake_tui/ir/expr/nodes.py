@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -112,6 +113,7 @@ def walk(expr: Expr | Index) -> Iterator[Expr | Index]:
         yield from walk(part)
 
 
+@lru_cache(maxsize=1 << 14)
 def names_in(expr: Expr | Index) -> frozenset[str]:
     """Return every name that `expr` uses; buffers are not names."""
     return frozenset(node.name for node in walk(expr) if isinstance(node, Name))

@@ -33,7 +33,9 @@ def sort_guard(frame: Frame, guard: Guard | None, axes: tuple[TileAxis, ...]) ->
     elements: list[Expr] = []
     for condition in guard_parts(guard):
         end = at_end(condition, axes)
-        if end is not None and frame.proofs.holds(frame.tidy(end)):
+        if end is not None:
+            if not frame.proofs.surely(frame.tidy(end)):
+                elements.append(condition)
             continue
         simple = inner.tidy(condition)
         holds = inner.proofs.holds(simple)
@@ -58,7 +60,7 @@ def whole_conditions(frame: Frame, conditions: tuple[Expr, ...], axes: tuple[Til
 def versioned(frame: Frame, conditions: tuple[Expr, ...], emit: Callable[[Frame], None]) -> None:
     """Emit a statement twice: where the conditions hold for the whole tile, and where they may not."""
     new = tuple(condition for condition in dict.fromkeys(conditions) if condition not in frame.undecided)
-    new = tuple(condition for condition in new if frame.proofs.holds(condition) is None)
+    new = tuple(condition for condition in new if not frame.proofs.surely(condition))
     if not new:
         emit(frame)
         return

@@ -27,6 +27,7 @@ class Frame:
         self.buffers: dict[str, Buffer] = {buffer.name: buffer for buffer in program.buffers}
         self.visible: set[str] = {size.name for size in program.sizes} | {const.name for const in program.consts}
         self.undecided: frozenset[Expr] = frozenset()
+        self._simple: dict[Expr, Expr] = {}
 
     def child(self) -> Frame:
         """Return a frame for an inner scope that shares the writer."""
@@ -36,11 +37,13 @@ class Frame:
         made.replaced = dict(self.replaced)
         made.buffers = dict(self.buffers)
         made.visible = set(self.visible)
+        made._simple = dict(self._simple)
         return made
 
     def declare(self, name: str, start: Expr, stop: Expr) -> None:
         """Make a variable visible that runs from start to stop - 1."""
         self.proofs.declare(name, self.tidy(start), self.tidy(stop))
+        self._forget(name)
         self.replaced.pop(name, None)
         self.visible.add(name)
 
@@ -48,6 +51,7 @@ class Frame:
         """Let a variable be an expression from here on: a loop of one turn."""
         value = self.tidy(value)
         self.proofs.put(name, value)
+        self._forget(name)
         self.replaced[name] = value
         self.visible.add(name)
 
@@ -56,6 +60,7 @@ class Frame:
         made = self.child()
         for condition in conditions:
             made.proofs = made.proofs.knowing(condition)
+        made._simple = {}
         return made
 
     def doubting(self, conditions: Iterable[Expr]) -> Frame:
@@ -66,7 +71,13 @@ class Frame:
 
     def tidy(self, expr: Expr) -> Expr:
         """Simplify an expression by what is proven here."""
-        return tidy(expr, self.proofs, self.replaced)
+        if expr not in self._simple:
+            self._simple[expr] = tidy(expr, self.proofs, self.replaced)
+        return self._simple[expr]
+
+    def _forget(self, name: str) -> None:
+        for expr in [expr for expr in self._simple if name in names_in(expr)]:
+            del self._simple[expr]
 
     def c(self, expr: Expr, least: int = 0) -> str:
         """Print a whole-number expression or condition as C, simplified."""

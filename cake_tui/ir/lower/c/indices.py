@@ -13,10 +13,14 @@ _C_OPERATORS = {"and": "&&", "or": "||"}
 
 def tidy(expr: Expr, proofs: Proofs, replaced: Mapping[str, Expr]) -> Expr:
     """Return an equal expression without what is proven needless: ``0*x``, ``min(x, y)`` where x <= y."""
-    return rewrite(substitute(expr, replaced), lambda node: _simpler(node, proofs))
+    if isinstance(expr, Number | Name) and not replaced:
+        return expr
+    return rewrite(substitute(expr, replaced) if replaced else expr, lambda node: _simpler(node, proofs))
 
 
 def _simpler(node: Expr, proofs: Proofs) -> Expr | None:
+    if isinstance(node, Number | Name):
+        return None
     match node:
         case Binary(op, Number(left), Number(right)) if (
             op in "+-*" and isinstance(left, int) and isinstance(right, int)
@@ -47,7 +51,7 @@ def _extreme(function: str, arguments: tuple[Expr, ...], proofs: Proofs) -> Expr
     for one in arguments:
         others = [other for other in kept if other is not one]
         for other in others:
-            if one in kept and proofs.holds(Binary(compare, other, one)):
+            if one in kept and proofs.surely(Binary(compare, other, one)):
                 kept.remove(one)
                 break
     return kept[0] if len(kept) == 1 else Call(function, tuple(kept))

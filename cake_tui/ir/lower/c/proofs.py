@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cake_tui.ir.analysis.affine import Affine, Scope
 from cake_tui.ir.analysis.forms import Unbounded, form_of
-from cake_tui.ir.expr import Binary, Expr, Unary
+from cake_tui.ir.expr import Binary, Expr, Unary, names_in
 from cake_tui.ir.program import Program
 
 _UNKNOWN_HIGH = 1 << 30
@@ -16,6 +16,9 @@ class Proofs:
     def __init__(self, scope: Scope, names: dict[str, Affine]) -> None:
         self.scope = scope
         self.names = names
+        # Answers found so far; a name that comes to mean something else takes its answers with it.
+        self._forms: dict[Expr, Affine | None] = {}
+        self._proofs: dict[Expr, bool] = {}
 
     @classmethod
     def of(cls, program: Program) -> Proofs:
@@ -37,11 +40,20 @@ class Proofs:
 
     def child(self) -> Proofs:
         """Return a copy to declare more in."""
-        return Proofs(self.scope.child(), dict(self.names))
+        made = Proofs(self.scope.child(), dict(self.names))
+        made._forms = dict(self._forms)
+        made._proofs = dict(self._proofs)
+        return made
+
+    def _forget(self, name: str) -> None:
+        for cache in (self._forms, self._proofs):
+            for expr in [expr for expr in cache if name in names_in(expr)]:
+                del cache[expr]
 
     def put(self, name: str, value: Expr) -> None:
         """Let a name stand for an expression."""
         form = self._form(value)
+        self._forget(name)
         if form is not None:
             self.names[name] = form
         else:
@@ -50,6 +62,7 @@ class Proofs:
     def declare(self, name: str, start: Expr, stop: Expr) -> None:
         """Let a variable run from start to stop - 1."""
         low, high = self._form(start), self._form(stop)
+        self._forget(name)
         if low is None or high is None:
             self.names.pop(name, None)
             return
@@ -64,6 +77,7 @@ class Proofs:
         fact = child._at_most_zero(condition)
         if fact is not None:
             child.scope = child.scope.know(fact)
+            child._proofs = {asked: proven for asked, proven in child._proofs.items() if proven}
         return child
 
     def number(self, expr: Expr) -> int | None:
@@ -71,6 +85,10 @@ class Proofs:
         form = self._form(expr)
         value = None if form is None else form.value
         return int(value) if value is not None and value == int(value) else None
+
+    def surely(self, comparison: Expr) -> bool:
+        """Whether one comparison always holds; cheaper than `holds` where its failing would change nothing."""
+        return self._proven(comparison)
 
     def holds(self, condition: Expr) -> bool | None:
         """Whether a condition always holds (True), never does (False), or is not known."""
@@ -103,8 +121,10 @@ class Proofs:
         return False if apart else None
 
     def _proven(self, condition: Expr) -> bool:
-        form = self._at_most_zero(condition)
-        return form is not None and self.scope.at_most_zero(form)
+        if condition not in self._proofs:
+            form = self._at_most_zero(condition)
+            self._proofs[condition] = form is not None and self.scope.at_most_zero(form)
+        return self._proofs[condition]
 
     def _at_most_zero(self, condition: Expr) -> Affine | None:
         """Return the form that is at most 0 exactly where a comparison of whole numbers holds."""
@@ -117,10 +137,12 @@ class Proofs:
         return less + 1 if condition.op in ("<", ">") else less
 
     def _form(self, expr: Expr) -> Affine | None:
-        try:
-            return form_of(expr, self.names, self.scope)
-        except Unbounded:
-            return None
+        if expr not in self._forms:
+            try:
+                self._forms[expr] = form_of(expr, self.names, self.scope)
+            except Unbounded:
+                self._forms[expr] = None
+        return self._forms[expr]
 
 
 def _opposite(condition: Binary) -> Binary:

@@ -97,10 +97,10 @@ def _for(frame: Frame, loop: For) -> None:
             "lowering", loop.variable, "pipeline_stage", "a plain loop: c has no asynchronous copies", step="lower"
         )
     inner = frame.child()
-    if frame.proofs.holds(frame.tidy(Binary(">=", loop.start, loop.stop))):
+    turns = frame.proofs.number(frame.tidy(Binary("-", loop.stop, loop.start)))
+    if turns is not None and turns <= 0:
         return
-    once = Binary(">=", Binary("+", loop.start, loop.step), loop.stop)
-    if frame.proofs.holds(frame.tidy(once)) and frame.proofs.holds(frame.tidy(Binary("<", loop.start, loop.stop))):
+    if turns is not None and turns <= (frame.proofs.number(frame.tidy(loop.step)) or 0):
         inner.replace(loop.variable, loop.start)
         if any(isinstance(child, Declare) for _, child in children(loop)):
             with frame.writer.block(""):
