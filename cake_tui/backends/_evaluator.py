@@ -28,6 +28,7 @@ from cake_tui.model.device import Device
 from cake_tui.model.jobs import EvaluatorJob, EvaluatorReply
 
 STACK_BYTES = 64 << 20  # kernels keep panels on the stack of the thread that calls them
+FILE_BYTES = 64 << 20  # of any one file that a kernel, or what it prints, may write
 PR_SET_PDEATHSIG = 1
 
 
@@ -71,6 +72,7 @@ def main() -> None:
     options = parser.parse_args()
     _die_with(options.parent)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
     if options.memory:
         resource.setrlimit(resource.RLIMIT_DATA, (options.memory, options.memory))
     with contextlib.suppress(OSError):  # only some users may

@@ -51,7 +51,7 @@ class Child:
         self._incoming = b""
         self._outgoing = b""
         self.own_mark = f"{mark}.{secrets.token_hex(6)}"
-        self._errors = store / "evaluators" / f"{self.own_mark}.log"
+        self._errors = store / "evaluators" / f"{os.getpid()}-{self.own_mark}.log"
         self._errors.parent.mkdir(parents=True, exist_ok=True)
         scratch = store / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import secrets
@@ -68,6 +69,7 @@ class Local:
         self._mark = secrets.token_hex(16)
         self._closed = False
         self.store.mkdir(parents=True, exist_ok=True)
+        _sweep_leftovers(self.store)
         self._leash = subprocess.Popen(
             [sys.executable, "-I", "-S", str(_leash.__file__), self._mark],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
@@ -127,7 +129,7 @@ class Local:
     def _compile(self, job: BuildJob) -> Compile:
         scratch = self.store / "building"
         scratch.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix="build-", dir=scratch))
+        folder = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=scratch))
         (folder / self._source(job)).write_text(job.lowered.source, encoding="utf-8")
         return Compile(self._command(job), folder, job.timeout_s, self._mark)
 
@@ -204,26 +206,31 @@ class Local:
         and RuntimeError with a traceback for a bug in it.
         """
         timed = isinstance(job, TimePairs | TimePeer)
-        if self._evaluator.has_ended():  # what the last kernel left behind got it, after its reply
-            self._replace()
-        self._await(self._evaluator, wait)
-        if self._spare is None:
-            self._spare = self._start()
-        if timed:  # a starting interpreter beside a timed kernel would be noise
-            self._await(self._spare, wait)
         self._pause_builds(timed)
-        done = False
+        try:
+            if self._evaluator.has_ended():  # what the last kernel left behind got it, after its reply
+                self._replace()
+            self._await(self._evaluator, wait)
+            self._spare = self._spare or self._start()
+            if timed:  # a starting interpreter beside a timed kernel would be noise
+                self._await(self._spare, wait)
+            return self._guarded(job, timeout_s, wait)
+        finally:
+            self._pause_builds(False)
+
+    def _guarded(self, job: EvaluatorJob, timeout_s: float, wait: Wait | None) -> EvaluatorReply:
+        """Run the job; replace an evaluator that did not come back from it as it was."""
+        whole = False
         try:
             reply = self._run(job, timeout_s, wait)
             # A process that a kernel changed, or whose memory it wrote to, measures nothing any more.
-            done = not (isinstance(reply, Refused) and _taints(reply))
+            whole = not (isinstance(reply, Refused) and _taints(reply))
             return reply
         except (RuntimeError, UserError):
-            done = True  # the evaluator answered
+            whole = True  # the evaluator answered
             raise
         finally:
-            self._pause_builds(False)
-            if not done:
+            if not whole:
                 self._replace()
 
     def _run(self, job: EvaluatorJob, timeout_s: float, wait: Wait | None) -> EvaluatorReply:
@@ -302,14 +309,24 @@ class Local:
         assert self._leash.stdin is not None
         self._leash.stdin.close()
         self._leash.wait()
-        shutil.rmtree(self.store / "building", ignore_errors=True)
-        shutil.rmtree(self.store / "scratch", ignore_errors=True)
+        for name in ("building", "evaluators", "scratch"):
+            shutil.rmtree(self.store / name, ignore_errors=True)
 
     def __enter__(self) -> Local:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _sweep_leftovers(store: Path) -> None:
+    """Remove what executors that were killed left in the store: their files are named after their processes."""
+    for entry in (*store.glob("building/*"), *store.glob("evaluators/*")):
+        pid = entry.name.split("-")[0]
+        if pid.isdigit() and not Path("/proc", pid).exists():
+            shutil.rmtree(entry, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                entry.unlink(missing_ok=True)
 
 
 def _taints(reply: Refused) -> bool:

@@ -50,11 +50,16 @@ def check(subject: Subject, run_limit_s: float = 5.0) -> Check:
     return Check(PROBLEM, subject, "full", 1, run_limit_s)
 
 
-def alive(pid: int) -> bool:
+def state_of(pid: int) -> str:
+    """The process's state as /proc names it, Z once it is gone."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except OSError:
-        return False
+        return "Z"
+
+
+def alive(pid: int) -> bool:
+    return state_of(pid) != "Z"
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 10.0) -> bool:

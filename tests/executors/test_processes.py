@@ -8,13 +8,15 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from doubling import GOOD, build_one, check, marked, wait_until
+from doubling import GOOD, PROBLEM, build_one, check, lowered, marked, state_of, wait_until
 
 from cake_tui.backends.cpu import PLUGIN
 from cake_tui.executors.local import Local
+from cake_tui.model.jobs import BuildJob, NotBuilt, Timed, TimePairs
 
 pytestmark = pytest.mark.cc
 
@@ -96,3 +98,40 @@ def test_time_that_was_not_had_does_not_count(tmp_path: Path) -> None:
     assert engine.stdout.readline().decode().strip() == "Checked"
     engine.wait(30)
     engine.stdout.close()
+
+
+def test_compilers_stand_still_while_a_kernel_is_timed(
+    executor: Local, compiler: Callable[[str], None], tmp_path: Path
+) -> None:
+    good = build_one(executor, GOOD)
+    pids = tmp_path / "pids"
+    compiler(f'case "$*" in *SLOW*) echo $$ >> {pids}; while :; do sleep 0.01; done;; *) exec cc "$@";; esac\n')
+    jobs = [BuildJob(lowered(GOOD, ("-DSLOW",)), timeout_s=3.0), BuildJob(lowered(GOOD, ("-DX",)))]
+    executor.parallel = 2
+    building = executor.build(jobs)
+    position, _ = next(building)
+    assert position == 1
+    assert wait_until(pids.exists)
+    states = set()
+
+    def wait() -> None:
+        states.add(state_of(int(pids.read_text())))
+
+    reply = executor.evaluate(TimePairs(PROBLEM, good, good, 20, seed=4, sample_ms=5.0), 30.0, wait)
+    assert isinstance(reply, Timed)
+    assert states == {"T"}
+    assert state_of(int(pids.read_text())) != "T"
+    [(_, slow)] = list(building)
+    assert isinstance(slow, NotBuilt)
+    assert slow.timed_out
+
+
+def test_what_a_killed_executor_left_in_the_store_is_removed_by_the_next(tmp_path: Path) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    store = tmp_path / "store"
+    for name in (f"building/{gone.pid}-abc", f"building/{os.getpid()}-abc"):
+        (store / name).mkdir(parents=True)
+        (store / name / "kernel.c").write_text("", encoding="utf-8")
+    with Local("cpu", store, PLUGIN.devices()[0]):
+        assert [entry.name for entry in (store / "building").iterdir()] == [f"{os.getpid()}-abc"]

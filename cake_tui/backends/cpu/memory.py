@@ -8,6 +8,7 @@ that a read past the end faults.
 from __future__ import annotations
 
 import ctypes
+import functools
 import mmap
 from collections.abc import Iterable
 from typing import Any, Literal
@@ -64,10 +65,11 @@ class Buffer:
             ("before", self._front, self._pattern_front),
             ("behind", self._back, self._pattern_back),
         ):
+            if np.array_equal(found, pattern):
+                continue
             bad = np.flatnonzero(found != pattern)
-            if bad.size:
-                distance = found.size - int(bad[-1]) if side == "before" else int(bad[0]) + 1
-                return f"{bad.size} bytes {side} {self.name} were written, the nearest {distance} bytes off"
+            distance = found.size - int(bad[-1]) if side == "before" else int(bad[0]) + 1
+            return f"{bad.size} bytes {side} {self.name} were written, the nearest {distance} bytes off"
         return None
 
     def free(self) -> None:
@@ -75,8 +77,9 @@ class Buffer:
         self._runtime.unmap(self._base, self._mapped)
 
 
+@functools.lru_cache(maxsize=256)
 def _pattern(size: int) -> Array:
-    """Return `size` bytes of the guard word."""
+    """Return `size` bytes of the guard word; few sizes occur, and buffers are made for every series."""
     return np.resize(np.frombuffer(GUARD_WORD.to_bytes(4, "little"), dtype=np.uint8), size)
 
 

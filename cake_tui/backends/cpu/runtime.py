@@ -19,7 +19,7 @@ from cake_tui.errors import ENVIRONMENT, UserError
 
 SOURCE = Path(__file__).with_name("runtime.c")
 MAX_ARGUMENTS = 24
-RATE_ADDS = 1 << 21  # about half a millisecond to a millisecond
+RATE_ADDS = 1 << 22  # about a millisecond
 
 
 class CLaunch(ctypes.Structure):
