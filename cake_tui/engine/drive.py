@@ -44,6 +44,18 @@ MACHINE_FAILS = (*NO_SPACE, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, 
 Loop = Generator[ev.Event | None, None, str]
 
 
+# What a power loss may take, for nothing was spent on it: the next step's end syncs it as well.
+CHATTER = (
+    ev.RoundBegan, ev.RoundEnded, ev.GuardFired, ev.NoiseCalibrated, ev.IncumbentTimed, ev.PeerTimed, ev.Stalled,
+    ev.EvaluatorReplaced, ev.ProposalDropped, ev.StepLost, ev.Noticed, ev.Probed,
+)  # fmt: skip
+
+
+def _is_chatter(event: ev.Event) -> bool:
+    on_paper = isinstance(event, ev.CandidateEnded) and event.proposal is not None
+    return on_paper or isinstance(event, CHATTER)
+
+
 class Stopping(BaseException):
     """The run is to end now, in order; travels through the loop, which clears up after itself."""
 
@@ -223,7 +235,7 @@ class Engine:
         """Append, sync, fold; then whatever follows from it: a line, a snapshot, a pause."""
         if not isinstance(event, ev.GapSeen) and not self._ending:
             self._gaps()
-        (stamped,) = self._journal.append(event)
+        (stamped,) = self._journal.append(event, sync=not _is_chatter(event))
         self._lines += 1
         self.history.apply(stamped)
         line = line_of(stamped, self.history)

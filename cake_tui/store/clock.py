@@ -40,6 +40,9 @@ def utc_text(wall: float) -> str:
     return stamp.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+_SUSPECT_S = 1.0
+
+
 class GapWatch:
     """Notices time that the run did not have, from the beats of the heartbeat thread.
 
@@ -55,7 +58,8 @@ class GapWatch:
         self._step_s = 2.0
         self._lock = threading.Lock()
         self._continued = False
-        self._suspect_s = 0.0  # a pause too short to be one by itself, in case SIGCONT is told about after it
+        # A pause too short to be one by itself, and until when: SIGCONT may be told about after it.
+        self._suspect_s, self._suspected_until = 0.0, 0.0
         self._found: list[GapSeen] = []
         self._mono, self._wall = clocks.mono(), clocks.wall()
 
@@ -77,6 +81,8 @@ class GapWatch:
             mono, wall = self._clocks.mono(), self._clocks.wall()
             passed = mono - self._mono
             stepped = (wall - self._wall) - passed
+            if mono > self._suspected_until:
+                self._suspect_s = 0.0
             paused_s = max(passed, self._suspect_s)
             stopped = paused_s > (self._late_after_continue_s if self._continued else self._late_s)
             if stopped:
@@ -84,8 +90,11 @@ class GapWatch:
             if abs(stepped) > self._step_s:
                 self._found.append(GapSeen(seconds=stepped, what="wall"))
             if beat or stopped or abs(stepped) > self._step_s:
-                # The signal's handler runs in the main thread: the heartbeat's may wake before it.
-                self._suspect_s = passed if not stopped and passed > self._late_after_continue_s else 0.0
+                if stopped:
+                    self._suspect_s = 0.0
+                elif passed > self._late_after_continue_s:
+                    # The signal's handler runs in the main thread: the heartbeat's may wake before it.
+                    self._suspect_s, self._suspected_until = passed, mono + _SUSPECT_S
                 self._mono, self._wall, self._continued = mono, wall, False
         finally:
             self._lock.release()

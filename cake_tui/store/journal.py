@@ -52,8 +52,10 @@ class Journal:
         self._file = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self.size_bytes = os.fstat(self._file).st_size
 
-    def append(self, *events: Event) -> tuple[Event, ...]:
+    def append(self, *events: Event, sync: bool = True) -> tuple[Event, ...]:
         """Stamp the events, append them, sync, and return them as they stand in the file.
+
+        Without `sync` they survive the death of this process at once and a power loss after the next sync.
 
         All of them are in the file, or none: a write that fails half-way is taken back. Without space it
         waits in `on_full` and tries again; any other OSError travels on.
@@ -62,7 +64,7 @@ class Journal:
         lines = b"".join(encode(event) + b"\n" for event in stamped)
         while True:
             try:
-                self._write(lines)
+                self._write(lines, sync)
                 break
             except OSError as error:
                 self._take_back()
@@ -87,11 +89,12 @@ class Journal:
             boot=self._boot,
         )
 
-    def _write(self, lines: bytes) -> None:
+    def _write(self, lines: bytes, sync: bool) -> None:
         left = memoryview(lines)
         while left:
             left = left[os.write(self._file, left) :]
-        os.fsync(self._file)
+        if sync:
+            os.fsync(self._file)
 
     def _take_back(self) -> None:
         os.ftruncate(self._file, self.size_bytes)

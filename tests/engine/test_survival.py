@@ -138,7 +138,7 @@ def test_a_detached_run_never_notices_the_terminal_of_its_starter(session: Path)
 
 
 def test_a_terminal_that_nobody_reads_holds_nothing_up(session: Path) -> None:
-    terminal = Terminal(scripted.command(session.parent, "a", candidates=600, step_s=0.0))
+    terminal = Terminal(scripted.command(session.parent, "a", candidates=500, step_s=0.0))
     assert terminal.process.wait(20) == 0
     assert folded(session).state == "done"
     os.set_blocking(terminal.master, False)
@@ -146,7 +146,7 @@ def test_a_terminal_that_nobody_reads_holds_nothing_up(session: Path) -> None:
     with contextlib.suppress(OSError):
         while block := os.read(terminal.master, 1 << 16):
             shown += block
-    assert 0 < shown.count(b"\n") < 600  # it was full, and what did not fit was dropped
+    assert 0 < shown.count(b"\n") < 500  # it was full, and what did not fit was dropped
     terminal.hang_up()
 
 
