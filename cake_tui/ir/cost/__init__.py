@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 
+from cake_tui.ir.cost import gpu, processor
 from cake_tui.ir.cost.correction import Correction
 from cake_tui.ir.cost.estimate import CostRow, Estimate
+from cake_tui.ir.cost.figures import Figures, combine
+from cake_tui.ir.cost.nests import nests_of
+from cake_tui.ir.cost.screening import screen
+from cake_tui.ir.expr import EvaluationError
 from cake_tui.ir.opaque import Opaque
 from cake_tui.ir.program import Program
 from cake_tui.model.device import Device
@@ -15,13 +19,25 @@ from cake_tui.model.problem import Shape
 __all__ = ["Correction", "CostRow", "Estimate", "estimate", "screen"]
 
 
-def estimate(program: Program | Opaque, device: Device, shapes: Sequence[Shape]) -> Estimate | None:
-    """Predict one run of the ranked shapes; None for an opaque program."""
-    return None
+def estimate(program: Program | Opaque, device: Device, shapes: Sequence[Shape] | Shape) -> Estimate | None:
+    """Predict one run of the ranked shapes from the program and the device; None for an opaque program.
 
-
-def screen(
-    estimates: Sequence[Estimate | None], n: int, audit: float, rng: random.Random
-) -> tuple[list[int], list[int], list[int]]:
-    """Return the positions kept, those audited and those dropped."""
-    return list(range(len(estimates)))[:n], [], list(range(len(estimates)))[n:]
+    `Correction.apply` puts in what was measured. An estimate abstains where the program's numbers have no value.
+    """
+    if isinstance(program, Opaque):
+        return None
+    wanted = (shapes,) if isinstance(shapes, Shape) else tuple(shapes)
+    model, overhead_us = (processor, processor.LAUNCH_US) if program.target == "c" else (gpu, gpu.LAUNCH_US)
+    runs: list[Figures] = []
+    try:
+        for shape in wanted:
+            nests = nests_of(program, dict(shape.sizes))
+            runs.append(combine([model.figures_of(nest, device) for nest in nests], overhead_us))
+    except (EvaluationError, ZeroDivisionError) as error:
+        return Estimate(program.structure, 1.0, 1.0, abstains=str(error))
+    total_us = sum(run.total_us for run in runs)
+    terms = {name: sum(run.terms.get(name, 0.0) for run in runs) / len(runs) for run in runs for name in run.terms}
+    bound_by = max(
+        (name for name in terms if name.startswith("roof.")), key=lambda name: terms[name], default="roof."
+    ).removeprefix("roof.")
+    return Estimate(program.structure or program.name, total_us, total_us, tuple(sorted(terms.items())), bound_by=bound_by)
