@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cake_tui.ir.expr import Binary, Call, Expr, Name, Number, names_in, walk
-from cake_tui.ir.lower.c.indices import c_int, tidy
+from cake_tui.ir.expr import Binary, Call, Expr, Name, Number, Unary, names_in, substitute, walk
+from cake_tui.ir.lower.c.indices import c_int, simpler
 from cake_tui.ir.lower.c.proofs import Proofs
 from cake_tui.ir.lower.c.writer import Needs, Writer
 from cake_tui.ir.program import Buffer, Program
@@ -71,9 +71,25 @@ class Frame:
 
     def tidy(self, expr: Expr) -> Expr:
         """Simplify an expression by what is proven here."""
-        if expr not in self._simple:
-            self._simple[expr] = tidy(expr, self.proofs, self.replaced)
-        return self._simple[expr]
+        if isinstance(expr, Number):
+            return expr
+        if isinstance(expr, Name):
+            return self.replaced.get(expr.name, expr)
+        found = self._simple.get(expr)
+        if found is None:
+            found = self._simple[expr] = self._simplify(expr)
+        return found
+
+    def _simplify(self, expr: Expr) -> Expr:
+        match expr:
+            case Binary(op, left, right):
+                return simpler(Binary(op, self.tidy(left), self.tidy(right)), self.proofs)
+            case Call(function, arguments):
+                return simpler(Call(function, tuple(self.tidy(argument) for argument in arguments)), self.proofs)
+            case Unary(op, operand):
+                return Unary(op, self.tidy(operand))
+            case _:
+                return substitute(expr, self.replaced)
 
     def _forget(self, name: str) -> None:
         for expr in [expr for expr in self._simple if name in names_in(expr)]:

@@ -2,47 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from cake_tui.ir.expr import PRECEDENCE, Binary, Call, Expr, Name, Number, Unary, rewrite, substitute
+from cake_tui.ir.expr import PRECEDENCE, Binary, Call, Expr, Name, Number, Unary
 from cake_tui.ir.lower.c.proofs import Proofs
 from cake_tui.ir.refusal import refuse
 
 _C_OPERATORS = {"and": "&&", "or": "||"}
 
 
-def tidy(expr: Expr, proofs: Proofs, replaced: Mapping[str, Expr]) -> Expr:
-    """Return an equal expression without what is proven needless: ``0*x``, ``min(x, y)`` where x <= y."""
-    if isinstance(expr, Number | Name) and not replaced:
-        return expr
-    return rewrite(substitute(expr, replaced) if replaced else expr, lambda node: _simpler(node, proofs))
+def simpler(node: Expr, proofs: Proofs) -> Expr:
+    """Return an equal expression without what is proven needless at its top: ``0*x``, ``min(x, y)`` where x <= y.
+
+    What is inside must have been simplified before.
+    """
+    if isinstance(node, Binary):
+        return _simpler_binary(node)
+    if isinstance(node, Call):
+        if node.function in ("min", "max"):
+            return _extreme(node.function, node.arguments, proofs)
+        if node.function in ("ceil", "floor"):
+            return _rounded(node, proofs)
+    return node
 
 
-def _simpler(node: Expr, proofs: Proofs) -> Expr | None:
-    if isinstance(node, Number | Name):
-        return None
-    match node:
-        case Binary(op, Number(left), Number(right)) if (
-            op in "+-*" and isinstance(left, int) and isinstance(right, int)
-        ):
-            folded = {"+": left + right, "-": left - right, "*": left * right}[op]
-            return Number(folded) if folded >= 0 else None
-        case Binary("+", Number(0), other) | Binary("+" | "-", other, Number(0)):
-            return other
-        case Binary("*", Number(0), _) | Binary("*", _, Number(0)):
+def _simpler_binary(node: Binary) -> Expr:
+    op, left, right = node.op, node.left, node.right
+    first = left.value if isinstance(left, Number) else None
+    second = right.value if isinstance(right, Number) else None
+    if isinstance(first, int) and isinstance(second, int) and op in ("+", "-", "*"):
+        folded = first + second if op == "+" else first - second if op == "-" else first * second
+        return Number(folded) if folded >= 0 else node
+    if op == "*":
+        if first == 0 or second == 0:
             return Number(0)
-        case Binary("*", Number(1), other) | Binary("*" | "/", other, Number(1)):
-            return other
-        case Binary("-", left, right) if left == right:
-            return Number(0)
-        case Call("min" | "max" as function, arguments):
-            return _extreme(function, arguments, proofs)
-        case Call("ceil" | "floor", (Binary("/", left, right),)):
-            return _rounded(left, right, node, proofs)
-        case Call("ceil" | "floor", (inner,)) if not isinstance(inner, Binary):
-            return inner
-        case _:
-            return None
+        return right if first == 1 else left if second == 1 else node
+    if op == "+" and first == 0:
+        return right
+    if (op in ("+", "-") and second == 0) or (op == "/" and second == 1):
+        return left
+    return Number(0) if op == "-" and left == right else node
 
 
 def _extreme(function: str, arguments: tuple[Expr, ...], proofs: Proofs) -> Expr:
@@ -57,13 +54,18 @@ def _extreme(function: str, arguments: tuple[Expr, ...], proofs: Proofs) -> Expr
     return kept[0] if len(kept) == 1 else Call(function, tuple(kept))
 
 
-def _rounded(left: Expr, right: Expr, node: Call, proofs: Proofs) -> Expr | None:
-    top, bottom = proofs.number(left), proofs.number(right)
-    if top is None or bottom is None or bottom == 0:
-        return None
+def _rounded(node: Call, proofs: Proofs) -> Expr:
+    (inner,) = node.arguments
+    if not isinstance(inner, Binary):
+        return inner
+    if inner.op != "/":
+        return node
+    top, bottom = proofs.number(inner.left), proofs.number(inner.right)
+    if top is None or not bottom:
+        return node
     if top % bottom == 0:
-        return Number(1) if top == bottom else Binary("/", left, right)
-    return Number(1) if node.function == "ceil" and top < bottom else None
+        return Number(1) if top == bottom else inner
+    return Number(1) if node.function == "ceil" and top < bottom else node
 
 
 def c_int(expr: Expr, least: int = 0) -> str:

@@ -19,6 +19,7 @@ class Proofs:
         # Answers found so far; a name that comes to mean something else takes its answers with it.
         self._forms: dict[Expr, Affine | None] = {}
         self._proofs: dict[Expr, bool] = {}
+        self._known: tuple[Affine, ...] = ()  # forms that are at most 0 by a test in front of this place
 
     @classmethod
     def of(cls, program: Program) -> Proofs:
@@ -43,6 +44,7 @@ class Proofs:
         made = Proofs(self.scope.child(), dict(self.names))
         made._forms = dict(self._forms)
         made._proofs = dict(self._proofs)
+        made._known = self._known
         return made
 
     def _forget(self, name: str) -> None:
@@ -76,7 +78,7 @@ class Proofs:
         child = self.child()
         fact = child._at_most_zero(condition)
         if fact is not None:
-            child.scope = child.scope.know(fact)
+            child._known = (*self._known, fact)
             child._proofs = {asked: proven for asked, proven in child._proofs.items() if proven}
         return child
 
@@ -123,8 +125,12 @@ class Proofs:
     def _proven(self, condition: Expr) -> bool:
         if condition not in self._proofs:
             form = self._at_most_zero(condition)
-            self._proofs[condition] = form is not None and self.scope.at_most_zero(form)
+            self._proofs[condition] = form is not None and (self._tested(form) or self.scope.at_most_zero(form))
         return self._proofs[condition]
+
+    def _tested(self, form: Affine) -> bool:
+        """Whether a test in front says it: the builders' guards ask just what their loops tested."""
+        return any(fact.terms == form.terms and form.constant <= fact.constant for fact in self._known)
 
     def _at_most_zero(self, condition: Expr) -> Affine | None:
         """Return the form that is at most 0 exactly where a comparison of whole numbers holds."""
