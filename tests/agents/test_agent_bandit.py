@@ -107,13 +107,13 @@ def test_without_its_macro_level_it_changes_no_structure() -> None:
     assert {row.level for row in run.history.rows[1:]} <= {"micro"}
 
 
-@pytest.mark.parametrize("action", ["apply_unroll", "avoid_bank_conflict"])
+@pytest.mark.parametrize("action", ["apply_unroll", "apply_vectorize"])
 def test_findings_raise_the_moves_they_suggest(action: str) -> None:
     finding = Finding("r", "a telling label", "structural", 0.9, actions=(action,))
 
     def count(findings: tuple[Finding, ...]) -> int:
         run = session("ridge", seed=5, findings=findings)
-        run.run(60)
+        run.run(50)
         rows = run.history.rows
         named = [row for row in rows if row.proposal.chosen_by == "finding"]
         assert all("a telling label" in row.proposal.reason and "0.90" in row.proposal.reason for row in named)
@@ -150,15 +150,16 @@ def test_actions_that_win_are_chosen_more() -> None:
         actions = {action.name: Tally(tries=9, weight=0.1) for action in run.menu.actions}
         run.history.actions = {**actions, winner: tally}
         chosen: collections.Counter[str] = collections.Counter()
-        for seed in range(60):
-            for proposal in BanditAgent().propose(run.history, run.menu, 4, random.Random(seed)):
+        agent = BanditAgent()
+        for seed in range(30):
+            for proposal in agent.propose(run.history, run.menu, 4, random.Random(seed)):
                 if proposal.chosen_by == "weight" and len(proposal.moves) == 1:
                     assert "weight" in proposal.reason
                     chosen[proposal.moves[0].action] += 1
         return chosen[winner] / sum(chosen.values())
 
-    assert share("apply_tiling") > 0.8
-    assert share("apply_unroll") > 0.8
+    assert share("change_block_config") > 0.7
+    assert share("apply_unroll") > 0.7
 
 
 def test_the_last_fifth_only_refines_near_the_best() -> None:

@@ -1,0 +1,119 @@
+"""Sample efficiency: candidates to 90 % of the optimum's speed, bandit against random search, and its two levels.
+
+On the three surfaces with 5 seeds; ``--soak`` runs 20. The same on recorded sessions, where there are any.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+
+import pytest
+
+from cake_tui.agents.bandit import make as make_bandit
+from cake_tui.agents.random import make as make_random
+from cake_tui.backends.simulated.surfaces import SURFACES, Surface
+from cake_tui.model.schedule import Schedule
+from tests.agents.recorded import QUIET, RecordedSurface, read_history
+from tests.agents.surface_session import (
+    ROOT,
+    SurfaceSession,
+    Truth,
+    lawful,
+    median_candidates,
+    optimum_us,
+    packaged_menu,
+    reachable,
+)
+
+MOST = 600  # effective candidates a run
+SHARE = 0.9
+RECORDED = sorted(path.parent for path in (ROOT / "sessions").glob("example-*/journal.jsonl"))
+
+
+def candidates(
+    agent: str, seed: int, surface: Surface, target_us: float, most: float, truth: Truth | None
+) -> int | None:
+    made = make_random({}) if agent == "random" else make_bandit({"argument": "micro" if agent == "micro" else ""})
+    session = SurfaceSession(surface, made, seed, truth=truth)
+    needed = session.run(math.ceil(most), target_us)
+    assert session.refused_by_menu == 0
+    return needed
+
+
+def compare(surface: Surface, target_us: float, truth: Truth | None, soak: bool) -> str:
+    """Compare the medians of the three arms and return them as one line.
+
+    Random search runs on only as far as it takes to tell whether it needs twice the bandit's candidates.
+    """
+    seeds = range(20 if soak else 5)
+    bandit = median_candidates([candidates("bandit", seed, surface, target_us, MOST, truth) for seed in seeds])
+    assert bandit <= MOST, "at most half of the bandits arrive at all"
+    enough = 2 * MOST if soak else 2 * bandit
+    random = median_candidates([candidates("random", seed, surface, target_us, enough, truth) for seed in seeds])
+    micro = median_candidates([candidates("micro", seed, surface, target_us, enough, truth) for seed in seeds])
+    told = {
+        name: f"{count:g}" if count <= enough else f"more than {enough:g}"
+        for name, count in (("r", random), ("m", micro))
+    }
+    assert 2 * bandit <= random
+    assert 2 * micro > random or math.isinf(micro)
+    return (
+        f"{len(seeds)} seeds, median candidates to 90 %: bandit {bandit:g}, random {told['r']}, "
+        f"bandit without its macro level {told['m']}"
+    )
+
+
+@pytest.mark.parametrize("name", SURFACES)
+def test_bandit_needs_at_most_half_of_random_searchs_candidates(
+    name: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = compare(SURFACES[name], optimum_us(name) / SHARE, None, request.config.getoption("--soak"))
+    with capsys.disabled():
+        print(f"\n{name}: {line}")
+
+
+@pytest.mark.parametrize("folder", RECORDED, ids=lambda path: path.name)
+def test_bandit_is_as_much_better_on_a_recorded_session(
+    folder: Path, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history = read_history(folder / "journal.jsonl")
+    if history.session is None or history.session.agent != "random":
+        pytest.skip(f"{folder.name} is no sample of the random agent")
+    table = RecordedSurface(history.rows)
+    line = compare(QUIET, table.optimum_us / SHARE, table.time_us, request.config.getoption("--soak"))
+    with capsys.disabled():
+        print(f"\n{folder.name} ({table.count} times): {line}")
+
+
+def test_a_recorded_session_answers_with_its_own_times_and_the_nearest_ones() -> None:
+    session = SurfaceSession(SURFACES["ridge"], make_random({}), 1, noise=0.0)
+    session.run(60)
+    table = RecordedSurface(session.history.rows)
+    first = session.history.rows[0].schedule
+    for row in session.history.rows:
+        if row.standing is not None and row.schedule is not None and first is not None:
+            true = SURFACES["ridge"].time_us(row.schedule) / SURFACES["ridge"].time_us(first)
+            assert table.time_us(row.schedule) == pytest.approx(1e4 * true, rel=1e-6)
+    known = next(row for row in session.history.rows if row.standing and row.schedule and row.schedule.knobs)
+    assert known.schedule is not None
+    near = known.schedule.with_knobs({"a_knob_nobody_measured": 3})
+    assert table.time_us(near) == table.time_us(known.schedule)
+    assert table.time_us(Schedule.of("unheard-of")) > 1e6
+
+
+def test_the_search_for_the_optimum_finds_what_enumeration_finds() -> None:
+    """Over all reachable settings of the tiled structure that differ in five knobs from the ones it found best."""
+    place, menu = SURFACES["mirage"], packaged_menu()
+    values = reachable(menu, "tiled")
+    fixed = {"threads_x": 8, "threads_y": 8, "unroll": 4}
+    names = [name for name in values if name not in fixed]
+    found = math.inf
+    for chosen in itertools.product(*(values[name] for name in names)):
+        schedule = Schedule.of("tiled", {**fixed, **dict(zip(names, chosen))})
+        time_us = place.time_us(schedule)
+        if time_us < found and place.ending(schedule) == "Measured" and lawful(schedule) is None:
+            found = time_us
+    assert optimum_us("mirage") <= found * 1.0001
+    assert optimum_us("mirage") >= found * 0.97, "the ripple and the fixed knobs leave no more than this"
