@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import math
+import platform
+import re
+import subprocess
 from pathlib import Path
 
 import msgspec
@@ -11,6 +14,7 @@ import numpy as np
 import pytest
 
 from cake_tui import ir
+from cake_tui.backends.cpu.compilers import find_compiler, is_clang
 from cake_tui.errors import Ended
 from cake_tui.ir import text
 from cake_tui.ir.program import Program
@@ -207,3 +211,25 @@ def test_doubles_and_other_outputs_build() -> None:
         ir.build(mixed, Schedule("naive"), "c", WIDE, runtime_sizes=False)
     assert isinstance(caught.value.outcome, Rejected)
     assert caught.value.outcome.diagnostics[0].field == "dtype"
+
+
+@pytest.mark.cc
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="looks at x86 assembly")
+@pytest.mark.parametrize(("rows", "vectors", "lanes"), [(8, 2, 16), (14, 2, 16), (6, 4, 16), (12, 1, 8)])
+def test_accumulators_stay_in_registers(rows: int, vectors: int, lanes: int, tmp_path: Path) -> None:
+    compiler = find_compiler()
+    if is_clang(compiler):
+        pytest.skip("reads gcc's assembly")
+    problem = matmul(672, 512, 512)
+    knobs = {"thread_m": rows, "thread_n": vectors, "vector": lanes, "block_k": 512}
+    program = ir.build(problem, Schedule.of("packed", knobs), "c", WIDE, runtime_sizes=False)
+    lowered = ir.lower(program, "c", WIDE.arch, problem.shapes)
+    source, assembly = tmp_path / "k.c", tmp_path / "k.s"
+    source.write_text(lowered.source)
+    command = [*compiler, *lowered.options, "-march=x86-64-v4", "-S", str(source), "-o", str(assembly)]
+    subprocess.run(command, check=True, capture_output=True)
+    inside = assembly.read_text().split("\nmatmul:")[1].splitlines()
+    at = [number for number, line in enumerate(inside) if "vfmadd" in line]
+    assert len(at) == rows * vectors
+    hot = inside[at[0] : at[-1] + 1]
+    assert not [line for line in hot if re.search(r"%r[sb]p\)", line) and re.search(r"%[xyz]mm", line)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cake_tui import ir
 from cake_tui.ir import walk
@@ -208,6 +210,16 @@ def test_every_statement_has_a_line_and_can_be_taken_out() -> None:
         walk.get(program, (0, 99))
     with pytest.raises(KeyError):
         walk.remove(program, (0, 0, 5))
+
+
+@given(st.data())
+def test_what_is_left_of_a_program_still_prints_and_parses(data: st.DataObject) -> None:
+    program = parse(EVERYTHING)
+    for _ in range(data.draw(st.integers(1, 8))):
+        paths = [path for path, statement in walk.walk(program) if not isinstance(statement, Declare)]
+        program = walk.remove(program, data.draw(st.sampled_from(paths))) if paths else program
+    assert parse(render(program)) == program
+    assert render(parse(render(program))) == render(program)
 
 
 def test_reads_and_writes_name_the_tiles() -> None:

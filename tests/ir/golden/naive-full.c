@@ -8,7 +8,8 @@ enum {
 
 static inline float relu_f32(float x) { return x < 0 ? 0 : x; }
 
-void matmul(const int task[3], const float *restrict a, const float *restrict b, const float *restrict bias, float *restrict y) {
+void matmul(const int task[3], const float *restrict a, const float *restrict b, const float *restrict bias,
+    float *restrict y) {
   (void)task;
   for (long m = 0; m < M; m++) {
     for (long n = 0; n < N; n++) {

@@ -2,7 +2,8 @@
 
 static inline float relu_f32(float x) { return x < 0 ? 0 : x; }
 
-void matmul(const int task[3], const float *restrict a, const float *restrict b, const float *restrict bias, float *restrict y, int M, int N, int K) {
+void matmul(const int task[3], const float *restrict a, const float *restrict b, const float *restrict bias,
+    float *restrict y, int M, int N, int K) {
   (void)task;
   for (long m = 0; m < M; m++) {
     for (long n = 0; n < N; n++) {

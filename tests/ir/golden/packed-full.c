@@ -35,7 +35,8 @@ void pack(const int task[3], const float *restrict b, float *restrict b_panels) 
   }
 }
 
-void matmul(const int task[3], const float *restrict a, const float *restrict bias, float *restrict y, float *restrict b_panels) {
+void matmul(const int task[3], const float *restrict a, const float *restrict bias, float *restrict y,
+    float *restrict b_panels) {
   const long bx = task[0];
   const long by = task[1];
   _Alignas(64) float a_panels[threads_y * (block_k * thread_m + pad)];

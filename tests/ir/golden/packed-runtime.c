@@ -54,7 +54,8 @@ void pack(const int task[3], const float *restrict b, float *restrict b_panels, 
   }
 }
 
-void matmul(const int task[3], const float *restrict a, const float *restrict bias, float *restrict y, float *restrict b_panels, int M, int N, int K) {
+void matmul(const int task[3], const float *restrict a, const float *restrict bias, float *restrict y,
+    float *restrict b_panels, int M, int N, int K) {
   const long bx = task[0];
   const long by = task[1];
   _Alignas(64) float a_panels[threads_y * (block_k * thread_m + pad)];

@@ -33,7 +33,8 @@ static inline void store_part_f32x8(float *p, f32x8 v, long count) {
     if (l < count) p[l] = v[l];
 }
 
-void matmul(const int task[3], const float *restrict a, const float *restrict b, float *restrict partial, int M, int N, int K) {
+void matmul(const int task[3], const float *restrict a, const float *restrict b, float *restrict partial, int M,
+    int N, int K) {
   const long bx = task[0];
   const long by = task[1];
   const long part = task[2];
@@ -99,7 +100,8 @@ void matmul(const int task[3], const float *restrict a, const float *restrict b,
   }
 }
 
-void combine(const int task[3], const float *restrict bias, float *restrict y, float *restrict partial, int M, int N, int K) {
+void combine(const int task[3], const float *restrict bias, float *restrict y, float *restrict partial, int M, int N,
+    int K) {
   const long by = task[0];
   for (long m = by * threads_y * thread_m; m < least((by + 1) * threads_y * thread_m, M); m++) {
     for (long tx = 0; tx < ceil_div(N, tile_n); tx++) {

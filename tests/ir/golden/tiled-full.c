@@ -24,7 +24,8 @@ static inline f32x4 load_f32x4(const float *p) {
 static inline f32x4 relu_f32x4(f32x4 x) { return (f32x4)((i32x4)x & ~(x < 0)); }
 static inline void store_f32x4(float *p, f32x4 v) { memcpy(p, &v, sizeof v); }
 
-void matmul(const int task[3], const float *restrict a, const float *restrict b, const float *restrict bias, float *restrict y) {
+void matmul(const int task[3], const float *restrict a, const float *restrict b, const float *restrict bias,
+    float *restrict y) {
   const long bx = task[0];
   const long by = task[1];
   _Alignas(64) float sums[threads_y * thread_m * threads_x * tile_n];

@@ -33,7 +33,8 @@ static inline void store_part_f32x4(float *p, f32x4 v, long count) {
     if (l < count) p[l] = v[l];
 }
 
-void matmul(const int task[3], const float *restrict a, const float *restrict b, const float *restrict bias, float *restrict y, int M, int N, int K) {
+void matmul(const int task[3], const float *restrict a, const float *restrict b, const float *restrict bias,
+    float *restrict y, int M, int N, int K) {
   const long bx = task[0];
   const long by = task[1];
   _Alignas(64) float sums[threads_y * thread_m * threads_x * tile_n];

@@ -83,7 +83,10 @@ def _function(program: Program, at: int, launch: Launch, needs: Needs) -> str:
     lower_body(frame, launch.body)
     if not any("task[" in line for line in writer.lines):
         writer.lines.insert(0, "  (void)task;")
-    return f"void {entry_name(launch.name)}({_parameters(program, at)}) {{\n" + "\n".join(writer.lines) + "\n}\n"
+    head = Writer()
+    head.depth = 0
+    head.line(f"void {entry_name(launch.name)}({_parameters(program, at)}) {{")
+    return "\n".join([*head.lines, *writer.lines]) + "\n}\n"
 
 
 def _parameters(program: Program, at: int) -> str:
