@@ -83,6 +83,8 @@ def _best(view: View) -> list[Part]:
         tone = "goodword" if peer.ratio >= 1 else "warnword"
         stale = "" if peer.against == history.incumbent else f" (#{peer.against})"
         parts.append((85, ((fmt.ratio(peer.ratio), tone), (f" {fmt.visible(name, 16)}{stale}", "dim"))))
+    if history.session is not None and history.session.device.kind == "simulated":
+        parts.append((97, (("SIMULATED figures", "warnword"),)))
     noise = fmt.percent(history.pair_noise, 1)
     parts.append((50, (("pair noise ", "dim"), (noise, ""))))
     return parts

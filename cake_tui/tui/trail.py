@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
@@ -42,9 +44,6 @@ class Trail(msgspec.Struct):
     drift: list[float] = []  # ln of the incumbent's refreshed time over its first, newest last
     noises: list[float] = []
     crowned_us: float | None = None
-    notice: tuple[str, str, str] | None = None  # level, text, t
-    replaced: int = 0
-    compiler: str = ""
     last_mono: float = 0.0
     last_boot: str = ""
     refusals: dict[str, str] = {}  # request id -> reason, the latest ones
@@ -53,43 +52,63 @@ class Trail(msgspec.Struct):
         """Fold one event; `history` has folded it already."""
         self.events += 1
         self.last_mono, self.last_boot = event.mono, event.boot
-        match event:
-            case ev.GuardFired():
-                seen = self.guards.get(event.stale.code)
-                self.guards[event.stale.code] = Guarded(
-                    event.stale.code,
-                    (seen.times if seen else 0) + 1,
-                    event.stale.saw,
-                    event.stale.reaction,
-                    event.t,
-                    event.candidate,
-                )
-            case ev.GateEnded():
-                result = event.result
-                half = abs(result.gain - result.gain_low)
-                self.last_gate = Gated(event.candidate, result.decision, result.gain, half, result.series)
-                if event.against == history.incumbent:
-                    self._drifted(result.holder_us)
-            case ev.IncumbentTimed():
-                self._drifted(event.avg_us)
-            case ev.CandidateEnded():
-                if history.incumbent == event.candidate:
-                    self.crowned_us, self.drift = history.incumbent_us, []
-            case ev.NoiseCalibrated():
-                self.noises = [*self.noises[1 - KEPT :], event.pair_noise]
-            case ev.Noticed():
-                self.notice = (event.level, event.text, event.t)
-            case ev.RequestRefused():
-                self.refusals[event.id] = event.reason
-                if len(self.refusals) > KEPT:
-                    del self.refusals[next(iter(self.refusals))]
-            case ev.EvaluatorReplaced():
-                self.replaced += 1
-            case ev.Probed():
-                self.compiler = f"{event.compiler} {event.version}".strip()
-            case _:
-                pass
+        handler = _HANDLERS.get(type(event))
+        if handler is not None:
+            handler(self, event, history)
 
     def _drifted(self, time_us: float) -> None:
         if self.crowned_us and time_us > 0:
             self.drift = [*self.drift[1 - KEPT :], math.log(time_us / self.crowned_us)]
+
+
+def _guarded(trail: Trail, event: ev.GuardFired, history: History) -> None:
+    stale = event.stale
+    seen = trail.guards.get(stale.code)
+    times = (seen.times if seen else 0) + 1
+    trail.guards[stale.code] = Guarded(stale.code, times, stale.saw, stale.reaction, event.t, event.candidate)
+
+
+def _gated(trail: Trail, event: ev.GateEnded | ev.PlayedOff, history: History) -> None:
+    result = event.result
+    if result is None:
+        return
+    half = abs(result.gain - result.gain_low)
+    trail.last_gate = Gated(event.candidate, result.decision, result.gain, half, result.series)
+    if event.against == history.incumbent:
+        trail._drifted(result.holder_us)
+    elif event.candidate == history.incumbent:
+        _crowned(trail, event, history)
+
+
+def _crowned(trail: Trail, event: ev.Event, history: History) -> None:
+    trail.crowned_us, trail.drift = history.incumbent_us, []
+
+
+def _candidate_ended(trail: Trail, event: ev.CandidateEnded, history: History) -> None:
+    if history.incumbent == event.candidate:
+        _crowned(trail, event, history)
+
+
+def _timed(trail: Trail, event: ev.IncumbentTimed, history: History) -> None:
+    trail._drifted(event.avg_us)
+
+
+def _calibrated(trail: Trail, event: ev.NoiseCalibrated, history: History) -> None:
+    trail.noises = [*trail.noises[1 - KEPT :], event.pair_noise]
+
+
+def _refused(trail: Trail, event: ev.RequestRefused, history: History) -> None:
+    trail.refusals[event.id] = event.reason
+    if len(trail.refusals) > KEPT:
+        del trail.refusals[next(iter(trail.refusals))]
+
+
+_HANDLERS: dict[type[ev.Event], Callable[[Trail, Any, History], None]] = {
+    ev.GuardFired: _guarded,
+    ev.GateEnded: _gated,
+    ev.PlayedOff: _gated,
+    ev.CandidateEnded: _candidate_ended,
+    ev.IncumbentTimed: _timed,
+    ev.NoiseCalibrated: _calibrated,
+    ev.RequestRefused: _refused,
+}

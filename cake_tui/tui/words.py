@@ -11,7 +11,7 @@ from cake_tui.tui import format as fmt
 
 # Groups that the log can be narrowed to; kinds of newer versions are in none of them.
 GROUPS: dict[str, frozenset[str]] = {
-    "decisions": frozenset({"CandidateEnded", "GateEnded", "BaseReverted", "PlayOffBegan", "EngineEnded"}),
+    "decisions": frozenset({"CandidateEnded", "GateEnded", "BaseReverted", "PlayOffBegan", "PlayedOff", "EngineEnded"}),
     "people": frozenset({
         "RequestTaken", "RequestRefused", "RequestUndone", "MenuChanged", "SettingsChanged", "BaseReverted",
     }),
@@ -120,6 +120,19 @@ def _notice(e: ev.Noticed) -> tuple[str, str]:
     return {"info": "", "warning": "warn", "error": "bad"}[e.level], f"{e.level}: {_v(e.text)}"
 
 
+def _replaced(e: ev.EvaluatorReplaced) -> tuple[str, str]:
+    took = "" if e.seconds is None else f" in {fmt.time(e.seconds * 1e6, 3)}"
+    return "warn", f"evaluator replaced{took}: {_v(e.reason)}"
+
+
+def _played_off(e: ev.PlayedOff) -> tuple[str, str]:
+    if e.result is None:
+        ended = "no result" if e.ended is None else f"{kind_of(e.ended)}: {_v(e.ended.reason)}"
+        return "warn", f"play-off: #{e.candidate} against #{e.against}: {ended}"
+    tone = "good" if e.result.decision == "accept" else "dim"
+    return tone, f"play-off: #{e.candidate} against #{e.against}: {e.result.decision}, {fmt.gain(e.result.gain)}"
+
+
 def _changes(changes: tuple[tuple[str, str, str], ...]) -> str:
     return "; ".join(f"{_v(name, 40)} {_v(old, 60)} → {_v(new, 60)}" for name, old, new in changes)
 
@@ -159,7 +172,8 @@ _WORDS: dict[type[ev.Event], _Words] = {
     ev.IncumbentTimed: lambda e: ("dim", f"#{e.candidate} timed again: {fmt.time(e.avg_us)}"),
     ev.PeerTimed: _peer,
     ev.GuardFired: _guard,
-    ev.EvaluatorReplaced: lambda e: ("warn", f"evaluator replaced in {fmt.time(e.seconds * 1e6, 3)}: {_v(e.reason)}"),
+    ev.EvaluatorReplaced: _replaced,
     ev.PlayOffBegan: lambda e: ("strong", "play-off of " + " ".join(f"#{n}" for n in e.candidates)),
+    ev.PlayedOff: _played_off,
     ev.ProposalDropped: lambda e: ("warn", f"proposal dropped: {_v(e.proposal.text)}: {_v(e.reason)}"),
 }

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import math
+import typing
 import unicodedata
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from wcwidth import wcwidth
 
+from cake_tui.model import event as ev
+from cake_tui.model.facts import Agreement, Profile
+from cake_tui.model.measure import GateResult, Stale
+from cake_tui.model.move import Proposal
+from cake_tui.model.outcome import Measured, Outcome
+from cake_tui.model.schedule import Schedule
 from cake_tui.tui import format as fmt
+from cake_tui.tui.words import line_of
+from tests.tui.sample import DEVICE, PROBLEM
 
 
 @pytest.mark.parametrize(
@@ -94,6 +104,42 @@ def test_ascii_keeps_the_width_of_our_symbols() -> None:
     text = "● accepted ─ ╭╯ × µs … ▁▂█ 日本"
     assert fmt.ascii_only(text).isascii()
     assert len(fmt.ascii_only(text)) == fmt.width_of(((text, ""),))
+
+
+def test_every_kind_of_event_has_words_of_its_own() -> None:
+    kinds = typing.get_args(ev.AnyEvent)
+    assert len(kinds) > 20
+    for kind in kinds:
+        with_required = {name: _EXAMPLES[name] for name in _required(kind)}
+        for event in (kind(**with_required), *_variants(kind, with_required)):
+            _, text = line_of(event)
+            assert text != kind.__name__
+            assert len(text) > 3
+
+
+def _required(kind: type[msgspec.Struct]) -> list[str]:
+    return [field.name for field in msgspec.structs.fields(kind) if field.required]
+
+
+def _variants(kind: type[msgspec.Struct], given_values: dict[str, object]) -> list[ev.Event]:
+    if kind is ev.CandidateEnded:
+        outcomes = [found() for found in typing.get_args(Outcome)]
+        return [kind(**{**given_values, "outcome": outcome}) for outcome in outcomes]
+    return []
+
+
+_EXAMPLES: dict[str, object] = {
+    "name": "s", "problem": PROBLEM, "device": DEVICE, "backend": "cpu", "agent": "bandit", "settings": {},
+    "versions": {}, "pid": 1, "host": "h", "state": "done", "reason": "r", "seconds": 1.0, "what": "pause",
+    "level": "info", "text": "t", "compiler": "cc", "version": "12", "cases": (), "id": "i", "who": "w", "undoes": "u",
+    "changes": (), "guard": "S4", "round": 1, "size": 4, "incumbent": 0, "base": 0, "candidate": 1,
+    "proposal": Proposal(0, (), "", "start", ""), "schedule": Schedule("naive"), "predicted_us": 1.0,
+    "source_sha256": "", "full_sha256": "", "smoke_sha256": "", "agreement": Agreement(1e-6, 1e-6, 1.0, 0.1),
+    "against": 0, "avg_us": 1.0, "runs_us": (1.0,), "gain": 0.1, "profile": Profile(source="static"),
+    "result": GateResult("accept", 0.1, 0.09, 1, 4, True, "", 1.0, 1.1), "outcome": Measured(), "step": "build",
+    "accepted": 1, "summary": {}, "rounds": 22, "pair_noise": 0.01, "pairs": 16, "peer": "numpy", "ratio": 1.1,
+    "stale": Stale("S4", "x", "y"), "candidates": (1,),
+}  # fmt: skip
 
 
 def test_every_outcome_has_a_glyph_a_word_and_no_two_words_are_equal() -> None:

@@ -117,6 +117,8 @@ class Board(Pane):
             rows.reverse()
         else:
             rows.sort(key=_standing)
+            # The holder is first whatever its standing: a standing is a chain of estimates, the gate decided.
+            rows.sort(key=lambda row: row.number != history.incumbent)
         self._key, self._order = key, [row.number for row in rows]
         self._places = {number: place for place, number in enumerate(self._order)}
         return self._order
