@@ -16,6 +16,7 @@ from cake_tui.backends.cpu.element import pick
 from cake_tui.backends.cpu.first import AnyReferee, run_elsewhere
 from cake_tui.backends.cpu.memory import Array, name_regions
 from cake_tui.backends.cpu.runtime import Ran, Runtime
+from cake_tui.backends.cpu.state import ProcessState
 from cake_tui.backends.cpu.subject import Arm, Inputs, Libraries
 from cake_tui.errors import Ended
 from cake_tui.model.jobs import Subject, Timed, TimePairs
@@ -79,11 +80,11 @@ class Bench:
             for buffer in arm.buffers:
                 broken = buffer.broken_guard()
                 if broken:
-                    raise self._wrong("guard", broken)
+                    raise self.wrong("guard", broken)
         expected = self.values_after()
         for name, buffer in self.inputs.buffers.items():
             if not np.array_equal(buffer.array.view(np.uint8), expected[name].view(np.uint8)):
-                raise self._wrong("inputs_changed", f"{name} was changed while it was timed")
+                raise self.wrong("inputs_changed", f"{name} was changed while it was timed")
 
     def judge(self, name: str, referee: AnyReferee) -> None:
         """Hold an arm's last timed launch against the reference, a candidate's against an untimed one elsewhere too.
@@ -125,7 +126,7 @@ class Bench:
         for name, value in reference.values.items():
             result = compare(mine[name], value, reference.scales[name], self.problem, "random")
             if not result.passed:
-                raise self._wrong(
+                raise self.wrong(
                     "timed_output", f"a timed launch wrote {result.found} where {result.expected:.6g} is right",
                     bad=result.bad_elements, elements=result.elements,
                 )  # fmt: skip
@@ -143,9 +144,10 @@ class Bench:
                 if not compare(
                     one[name], reference.values[name], reference.scales[name], self.problem, "random"
                 ).passed:
-                    raise self._wrong("timed_output", f"timed and untimed launch differ in {unlike} bytes of {name}")
+                    raise self.wrong("timed_output", f"timed and untimed launch differ in {unlike} bytes of {name}")
 
-    def _wrong(self, failure: CheckFailure, reason: str, bad: int = 0, elements: int = 0) -> Ended:
+    def wrong(self, failure: CheckFailure, reason: str, bad: int = 0, elements: int = 0) -> Ended:
+        """Return the ending for what a timed launch did."""
         return Ended(
             WrongAnswer(
                 step="measure", failure=failure, reason=reason, input_set="default", shape=self.shape.text,
@@ -190,6 +192,8 @@ class Repeats:
 def time_pairs(runtime: Runtime, libraries: Libraries, repeats: Repeats, job: TimePairs, referee: AnyReferee) -> Timed:
     """Do the job; raises Ended where what the candidate wrote while timed is wrong."""
     problem = job.problem
+    state = ProcessState(runtime)
+    rounding_changed = False
     subjects = {"holder": job.holder, "candidate": job.candidate}
     benches = [
         Bench(runtime, libraries, problem, shape, subjects, job.seed + i)
@@ -212,11 +216,15 @@ def time_pairs(runtime: Runtime, libraries: Libraries, repeats: Repeats, job: Ti
                     count = counts[name, bench.shape]
                     ran = bench.sample(name, count, job.pairs - 1 - position)
                     times[name].append(ran.ns / count / 1e3)
+                    rounding_changed = rounding_changed or ran.state_changed
                     if name == "candidate":
                         busy_max, busy_mean = busy_max + ran.busy_max_ns, busy_mean + ran.busy_mean_ns
             pairs.append(Pair(rank(problem, times["holder"]), rank(problem, times["candidate"]), holder_first))
         after = read_clock(runtime)
+        changed = "rounding mode" if rounding_changed else state.changed()
         for bench in benches:
+            if changed:
+                raise bench.wrong("state", f"the process was changed while kernels were timed: {changed}")
             _judge(bench, referee)
         return Timed(
             Series(
