@@ -148,6 +148,18 @@ def test_numpy_is_timed_side_by_side_with_its_threads_stated(executor: Local, va
     assert all(math.isfinite(pair.candidate_us) and pair.candidate_us > 0 for pair in reply.series.pairs)
 
 
+def test_peer_runs_every_ranked_shape(executor: Local) -> None:
+    shapes = (shape_of(16, 24, 8), shape_of(64, 96, 80))
+    subject = build(
+        executor, msgspec.structs.replace(lowered_of(GOOD), plans=tuple(plan_of(shape) for shape in shapes))
+    )[0]
+    problem = problem_of(shapes=shapes, ranking="mean")
+    for _ in range(2):  # the second time with the processes of the first
+        reply = executor.evaluate(TimePeer(problem, "numpy", subject, 2, seed=2, sample_ms=1.0), 60.0)
+        assert isinstance(reply, Timed), reply
+        assert len(reply.series.pairs) == 2
+
+
 def test_unknown_peer_names_the_known_ones(executor: Local, good: Subject) -> None:
     with pytest.raises(UserError, match=r'no peer "nunpy" \(did you mean "numpy"\?\); known on the CPU: numpy'):
         executor.evaluate(TimePeer(problem_of(), "nunpy", good, 1, seed=2), 60.0)

@@ -112,11 +112,11 @@ class Peer:
 
 
 class Peers:
-    """The peers of one evaluator, one process a peer and problem, started when first asked for."""
+    """The peers of one evaluator, one process a peer and shape, started when first asked for."""
 
     def __init__(self, cores: int) -> None:
         self.cores = cores
-        self._running: dict[tuple[str, str], Peer] = {}
+        self._running: dict[tuple[str, Problem, Shape], Peer] = {}
 
     def of(self, job: TimePeer, shape: Shape) -> Peer:
         """Return the fastest of three processes for this peer; raises UserError for a name that is not known."""
@@ -124,9 +124,9 @@ class Peers:
             raise UserError(
                 f'no peer "{job.peer}"{did_you_mean(job.peer, KNOWN)}; known on the CPU: {", ".join(KNOWN)}'
             )
-        key = (job.peer, job.problem.kernel + shape.text + job.problem.value)
+        key = (job.peer, job.problem, shape)
         if key not in self._running:
-            self.close()
+            self._end_others(job)
             tried: list[tuple[float, int, Peer]] = []
             for number in range(PROCESSES):
                 peer = Peer(job.peer)
@@ -138,6 +138,11 @@ class Peers:
                 peer.end()
             self._running[key] = tried[0][2]
         return self._running[key]
+
+    def _end_others(self, job: TimePeer) -> None:
+        """End peers of other problems: one problem is tuned at a time."""
+        for key in [key for key in self._running if key[:2] != (job.peer, job.problem)]:
+            self._running.pop(key).end()
 
     def close(self) -> None:
         """End all."""
