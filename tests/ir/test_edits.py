@@ -104,6 +104,15 @@ def test_a_refusal_names_what_forbids_it(
     assert "\n" not in found.text
 
 
+def test_a_knob_that_nothing_feels_is_refused() -> None:
+    found = _refusal(TILED, "pad", pad=16)
+    assert (found.law, found.field) == ("no-meaning", "pad")
+    assert found.found == "pad = 16 changes nothing in tiled with shared = False"
+    staged = _apply(TILED, "shared_memory")
+    assert _apply(staged, "pad", pad=16) == staged.with_knobs({"pad": 16})
+    assert _apply(PACKED.with_knobs({"shared": False}), "pad", pad=16).knob("pad") == 16
+
+
 def test_a_device_decides_what_is_legal() -> None:
     with pytest.raises(Ended) as caught:
         ir.apply(PROBLEM, PACKED.with_knobs({"vector": 4}), "vectorize", {"vec_width": 16}, "c", NARROW)

@@ -11,8 +11,10 @@ from typing import cast
 import msgspec
 
 from cake_tui import registry
-from cake_tui.errors import did_you_mean
+from cake_tui.errors import Ended, did_you_mean
 from cake_tui.ir import origins
+from cake_tui.ir.opaque import Opaque
+from cake_tui.ir.program import Program
 from cake_tui.ir.refusal import nearest_value, refuse
 from cake_tui.model.device import Device, Target
 from cake_tui.model.problem import Problem
@@ -123,4 +125,29 @@ def apply(
     if extra and not edit.open:
         found = f"{name} has no argument {extra[0]}{did_you_mean(extra[0], edit.parameters)}"
         raise refuse("arguments", extra[0], found, f"{name}({', '.join(edit.parameters)})")
-    return edit.rewrite(schedule, arguments, Ground(problem, target, device, texts))
+    ground = Ground(problem, target, device, texts)
+    changed = edit.rewrite(schedule, arguments, ground)
+    _refuse_idle(schedule, changed, ground)
+    return changed
+
+
+def _refuse_idle(before: Schedule, after: Schedule, ground: Ground) -> None:
+    """Refuse a knob that the program does not feel as its other knobs stand: padding where nothing is staged."""
+    if before.structure != after.structure:
+        return
+    programs = [_program(schedule, ground) for schedule in (before, after)]
+    if programs[0] is None or programs[0] != programs[1]:
+        return
+    name, value = next(item for item in after.knobs if item not in before.knobs)
+    flags = ", ".join(f"{key} = {flag}" for key, flag in after.knobs if isinstance(flag, bool))
+    found = f"{name} = {value} changes nothing in {after.structure}{f' with {flags}' if flags else ''}"
+    raise refuse("no-meaning", name, found, f"other settings under which {name} has a meaning")
+
+
+def _program(schedule: Schedule, ground: Ground) -> Program | Opaque | None:
+    try:
+        return origins.build(
+            ground.problem, schedule, ground.target, ground.device, runtime_sizes=False, texts=ground.texts
+        )
+    except Ended:
+        return None  # whatever forbids it is said when it is built
