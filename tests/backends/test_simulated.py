@@ -26,36 +26,16 @@ from cake_tui.model.jobs import (
     Refused,
     SelfTest,
     SelfTested,
-    Subject,
     Timed,
     TimePairs,
     TimePeer,
 )  # fmt: skip
-from cake_tui.model.lowered import Launch, LaunchPlan, Lowered
 from cake_tui.model.outcome import LaunchFailed, WrongAnswer
-from cake_tui.model.problem import BufferSpec, Problem, Shape
+from cake_tui.model.problem import Shape
 from cake_tui.model.schedule import Schedule
+from tests.backends.simulated_jobs import CUBE, NAIVE, PACKED, PROBLEM, TILED, lowered, subject
 
 BACKEND = SimulatedBackend()
-CUBE = Shape((("M", 512), ("N", 512), ("K", 512)))
-PROBLEM = Problem(
-    "matmul_bias_relu", "contraction", "relu(acc)", (BufferSpec("y", "f32", ("M", "N"), role="out"),), (CUBE,)
-)
-NAIVE = Schedule.of("naive", {"unroll": 1})
-TILED = Schedule.of("tiled", {"thread_m": 4, "thread_n": 2, "block_k": 64, "vector": 8})
-PACKED = Schedule.of("packed", {"thread_m": 8, "thread_n": 4, "block_k": 512, "vector": 16, "pad": 8})
-
-
-def lowered(schedule: Schedule) -> Lowered:
-    plan = LaunchPlan(CUBE, (Launch("entry", (1, 1, 1), ()),))
-    return Lowered(
-        "c", "x86-64-v4", f"/* {schedule.text} */", (), (plan,),
-        structure=schedule.structure, constants=schedule.knobs,
-    )  # fmt: skip
-
-
-def subject(schedule: Schedule) -> Subject:
-    return Subject("0" * 64, lowered(schedule))
 
 
 def host(argument: str) -> SimulatedHost:
@@ -87,6 +67,8 @@ def test_options_travel_in_the_uuid() -> None:
     assert options.parse_uuid(device.uuid) == options.Options("cliffs", noise=0, compile_s=2.5, crashed=0.25, seed=7)
     assert BACKEND.device("").uuid == "simulated:ridge"
     assert BACKEND.device("noise=0").uuid == "simulated:ridge,noise=0"
+    assert BACKEND.device(device.uuid) == device
+    assert [BACKEND.device(str(index)) for index in range(len(SURFACES))] == list(BACKEND.devices())
 
 
 def test_large_seeds_keep_all_their_digits() -> None:

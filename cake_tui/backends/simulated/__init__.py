@@ -30,8 +30,13 @@ class SimulatedBackend:
         return tuple(self.device(name) for name in SURFACES)
 
     def device(self, argument: str) -> Device:
-        """Make the device of ``SURFACE,NAME=VALUE,...``; raises UserError naming what is allowed."""
-        options = opt.parse(argument)
+        """Make the device of ``SURFACE,NAME=VALUE,...``, with or without the prefix of a UUID, or of an index.
+
+        Raises UserError naming what is allowed.
+        """
+        if argument.isdecimal() and int(argument) < len(SURFACES):
+            argument = list(SURFACES)[int(argument)]
+        options = opt.parse(argument.removeprefix(opt.PREFIX))
         return Device(
             kind="simulated",
             target=self.target,

@@ -33,6 +33,7 @@ from cake_tui.model.schedule import Schedule
 
 REFERENCE_VOLUME = 512.0**3  # the surfaces' times are meant for this product of sizes
 PEER_US = (1400.0, 2400.0)  # a peer's true time at that volume lies between
+LAST_WORD = b'{"last_word":"simulated: a run outlived its limit","timed_out":true}\n'
 RATE = 3.0  # dependent additions a nanosecond, of the simulated clock
 
 
@@ -46,9 +47,14 @@ class SimulatedHost:
 
     def __init__(self, options: Options) -> None:
         self._options = options
+        self._words_fd = -1
+
+    def watch_faults(self, fd: int) -> None:
+        """Take the descriptor for the last word of a process that hangs."""
+        self._words_fd = fd
 
     def handle(self, job: EvaluatorJob) -> EvaluatorReply:
-        """Answer one job; a `Crashed` schedule kills this process, a `TimedOut` one never returns."""
+        """Answer one job; a `Crashed` schedule kills this process, a `TimedOut` one hangs for `run_limit_s`."""
         if isinstance(job, Check):
             return self._check(job)
         if isinstance(job, TimePairs):
@@ -68,7 +74,7 @@ class SimulatedHost:
         if ending == "Crashed":
             os.kill(os.getpid(), signal.SIGSEGV)
         if ending == "TimedOut":
-            _hang()
+            _hang(job.run_limit_s, self._words_fd)
         if ending == "LaunchFailed":
             reason = f"simulated: {schedule.structure} asks for more threads than the surface allows"
             return Refused(LaunchFailed(reason=reason, limit="threads", asked=2048, available=1024, unit="threads"))
@@ -186,7 +192,11 @@ def _fingerprint(seed: int) -> str:
     return f"simulated-{seed}"
 
 
-def _hang() -> None:
-    """Never return, as a kernel that waits for a flag nobody sets."""
-    while True:
-        time.sleep(3600.0)
+def _hang(limit_s: float, words_fd: int) -> None:
+    """Hang as a kernel does that waits for a flag nobody sets; hosted, the evaluator's own watchdog ends it."""
+    if words_fd < 0:
+        while True:
+            time.sleep(3600.0)
+    time.sleep(limit_s)
+    os.write(words_fd, LAST_WORD)
+    os._exit(124)
