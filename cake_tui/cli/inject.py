@@ -1,28 +1,42 @@
 """Put a move into a running session: it takes the first slot of the next round, from the best as it then is.
 
-Several moves joined by + make one candidate. Take it back with cake-tui undo while it is queued.
+Several moves joined by + make one candidate; cake-tui undo takes it back while it is queued. The action space
+grows as well: --add takes a file with an [[action]] table, --values gives a parameter other legal values. Both
+change actions.toml, which the run reads again before its next round.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
 
 from cake_tui.cli import Command
 from cake_tui.cli._session import add_session_arguments, ask, folder_of
 from cake_tui.errors import UserError
 from cake_tui.menu import LiveMenu
+from cake_tui.model.schedule import KnobValue
 from cake_tui.store.snapshot import fold
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the session, the move and why."""
+    """Add the session, the move and why, or the change of the action space."""
     add_session_arguments(parser)
-    parser.add_argument("move", metavar="MOVE", help="as 'apply_register_block(4, 8)'")
+    parser.add_argument("move", metavar="MOVE", nargs="?", help="as 'apply_register_block(4, 8)'")
     parser.add_argument("--reason", default="", metavar="TEXT", help="why; the journal keeps it")
+    parser.add_argument("--add", metavar="FILE", help="an [[action]] table to add (- reads it here)")
+    parser.add_argument("--values", metavar="ACTION.PARAMETER=V,V,...", help="other legal values of a parameter")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check the move against the menu here, then ask the engine."""
+    """Check what is asked here, then ask the engine."""
+    if sum(one is not None for one in (args.move, args.add, args.values)) != 1:
+        raise UserError("cake-tui inject: one of MOVE, --add and --values is needed")
+    if args.add is not None:
+        return ask(args, "actions", {"add": _read(args.add)}, done="added; the next round may use it")
+    if args.values is not None:
+        body = _values(args.values)
+        return ask(args, "actions", body, done=f"set {args.values}; the next round may use them")
     history = fold(folder_of(args)).history
     if history.session is None:
         raise UserError(f'session "{args.name}" has no record yet')
@@ -30,6 +44,31 @@ def run(args: argparse.Namespace) -> int:
     text = " + ".join(move.text for move in moves)
     done = f"queued {text} as {{id}}; take it back: cake-tui undo {args.name}"
     return ask(args, "inject", {"text": text, "reason": args.reason}, done=done)
+
+
+def _read(name: str) -> str:
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"--add: {name}: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}") from None
+
+
+def _values(text: str) -> dict[str, object]:
+    place, equals, listed = text.partition("=")
+    action, dot, parameter = place.strip().partition(".")
+    values = [_value(word.strip()) for word in listed.split(",") if word.strip()]
+    if not equals or not dot or not action or not parameter or not values:
+        raise UserError(f'--values: found "{text}", allowed: ACTION.PARAMETER=V,V,..., as apply_unroll.factor=1,2,4')
+    return {"action": action, "parameter": parameter, "values": values}
+
+
+def _value(word: str) -> KnobValue:
+    if word in ("true", "false"):
+        return word == "true"
+    try:
+        return int(word)
+    except ValueError:
+        return word
 
 
 PLUGIN: Command = Command("cake-tui inject first 'apply_register_block(4, 8)'", add_arguments, run)

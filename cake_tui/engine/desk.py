@@ -9,14 +9,16 @@ import msgspec
 
 from cake_tui.config import Settings
 from cake_tui.errors import UserError, did_you_mean
-from cake_tui.menu import Menu
+from cake_tui.menu import Menu, editing
+from cake_tui.menu import find as menu_file
 from cake_tui.model.event import Event, RequestRefused, RequestTaken, RequestUndone, SettingsChanged
 from cake_tui.model.history import History
 from cake_tui.model.move import Move
 from cake_tui.steps.context import MenuSource
 from cake_tui.store.inbox import KINDS, Refusal, Request
 
-_LONGEST_NOTE = 500
+LONGEST_NOTE = 500
+LONGEST_ACTION = 16_000
 
 
 class Desk:
@@ -60,7 +62,7 @@ class Desk:
     def _inject(self, request: Request, history: History) -> tuple[Event, ...]:
         text = _text(request, "text")
         moves = self._current(history).parse_moves(text)
-        reason = str(request.body.get("reason", ""))[:_LONGEST_NOTE]
+        reason = str(request.body.get("reason", ""))[:LONGEST_NOTE]
         return (_queued(request, moves, reason),)
 
     def _revert(self, request: Request, history: History) -> tuple[Event, ...]:
@@ -121,8 +123,17 @@ class Desk:
         return (_taken(request, candidate=number),)
 
     def _change_actions(self, request: Request, history: History) -> tuple[Event, ...]:
-        source = self._current(history).source
-        raise UserError(f"the action space is changed in {source}: cake-tui actions does it, the run reads it again")
+        """Change actions.toml; the loop reads it again before the next round and journals what changed."""
+        body, path = request.body, menu_file()
+        if "add" in body:
+            editing.add_action(path, _text(request, "add", LONGEST_ACTION))
+            return (_taken(request, text="an action was added"),)
+        name, parameter = _text(request, "action"), _text(request, "parameter")
+        values = body.get("values")
+        if not isinstance(values, list) or not values or not all(isinstance(one, int | str) for one in values):
+            raise UserError('its "values" are no list of numbers, truth values or texts')
+        editing.set_values(path, name, history.device.target, parameter, values)
+        return (_taken(request, text=f"{name}: {parameter}: {', '.join(map(str, values))}"),)
 
     def _actions(self, request: Request, history: History) -> list[str]:
         names = request.body.get("actions")
@@ -149,12 +160,12 @@ def changed_settings(
     return after, changes
 
 
-def _text(request: Request, field: str) -> str:
+def _text(request: Request, field: str, longest: int = LONGEST_NOTE) -> str:
     found = request.body.get(field)
     if not isinstance(found, str) or not found.strip():
         raise UserError(f'its body has no "{field}"')
-    if len(found) > _LONGEST_NOTE:
-        raise UserError(f"{field}: found {len(found)} characters, allowed: at most {_LONGEST_NOTE}")
+    if len(found) > longest:
+        raise UserError(f"{field}: found {len(found)} characters, allowed: at most {longest}")
     return found
 
 

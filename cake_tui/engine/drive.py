@@ -36,7 +36,7 @@ SNAPSHOT_EVERY_S = 1.0
 SNAPSHOT_SHARE = 0.02  # of the time may go into snapshots, however long the history
 FULL_SAID_EVERY_S = 60.0
 SPARE_BYTES = 64 * 1024
-TELEMETRY_BYTES = 16 << 20
+LOG_BYTES, TELEMETRY_BYTES = 4 << 20, 16 << 20  # at most a sixteenth of the session's bound each, twice
 
 # What the machine does to us, in contrast to a bug of ours.
 MACHINE_FAILS = (*NO_SPACE, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ESTALE)
@@ -83,13 +83,12 @@ class Engine:
         self._inbox = Inbox(session.path)
         self._failures = EqualFailures()
         self._foreground = foreground
-        self._voice = Voice(session.path, foreground=foreground)
+        small = int(float(history.settings.get("disk", 2.0)) * 1e9) // 16
+        self._voice = Voice(session.path, foreground=foreground, log_bytes=min(LOG_BYTES, small))
         self._watch = GapWatch(self._clocks, settled_period(history.settings))
         self._signals = Signals(foreground=foreground, continued=self._watch.continued)
-        self._heart = Heartbeat(
-            history, RotatingFile(session.path / TELEMETRY, TELEMETRY_BYTES), self._clocks, self._watch, monitor,
-            lambda: settled_period(history.settings),
-        )  # fmt: skip
+        telemetry = RotatingFile(session.path / TELEMETRY, min(TELEMETRY_BYTES, small))
+        self._heart = Heartbeat(history, telemetry, self._clocks, self._watch, monitor)
         self._shown_state = history.state
         self._stop_reason: str | None = None
         self._ending = False
@@ -209,8 +208,10 @@ class Engine:
             raise Stopping
 
     def _look(self, *, stale: bool = False) -> None:
-        """Take gaps and requests into the record."""
+        """Take gaps and requests into the record; raises UserError where the record is gone."""
         self._voice.look()
+        if not self._journal.is_in_place():
+            raise UserError(f"{self._journal.path} was moved or deleted while the run went on", ENVIRONMENT)
         self._gaps()
         if self._desk is None:
             return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 
 import msgspec
 
@@ -26,7 +25,6 @@ class Heartbeat:
         clocks: Clocks,
         watch: GapWatch,
         monitor: Monitor | None,
-        period: Callable[[], float],
     ) -> None:
         self.note = ""
         self._history = history
@@ -34,7 +32,6 @@ class Heartbeat:
         self._clocks = clocks
         self._watch = watch
         self._monitor = monitor
-        self._period = period
         self._stop = threading.Event()
         self._reading: tuple[float, Clock, dict[str, str]] | None = None
         self._boot = clocks.boot()
@@ -53,6 +50,9 @@ class Heartbeat:
         for thread in self._threads:
             thread.join(0.5)
         self._file.close()
+
+    def _period(self) -> float:
+        return settled_period(self._history.settings)
 
     def _beat(self) -> None:
         due = self._clocks.mono()

@@ -52,6 +52,7 @@ class GapWatch:
 
     def __init__(self, clocks: Clocks, period_s: float) -> None:
         self._clocks = clocks
+        self._period_s = period_s
         # A starved thread on a busy machine is late by fractions of a second; a continued process says so.
         self._late_s = max(3.0, 5.0 * period_s)
         self._late_after_continue_s = max(0.5, 2.0 * period_s)
@@ -86,7 +87,8 @@ class GapWatch:
             paused_s = max(passed, self._suspect_s)
             stopped = paused_s > (self._late_after_continue_s if self._continued else self._late_s)
             if stopped:
-                self._found.append(GapSeen(seconds=paused_s, what="stopped"))
+                # It may have run for up to a period after its last beat: time it had is not given back twice.
+                self._found.append(GapSeen(seconds=paused_s - min(self._period_s, paused_s), what="stopped"))
             if abs(stepped) > self._step_s:
                 self._found.append(GapSeen(seconds=stepped, what="wall"))
             if beat or stopped or abs(stepped) > self._step_s:

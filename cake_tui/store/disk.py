@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Callable
@@ -35,7 +36,11 @@ class DiskBound:
     @property
     def used_bytes(self) -> int:
         """What the folder holds by this count, in whole blocks."""
-        top = sum(_blocks(entry.stat(follow_symlinks=False).st_size) for entry in _files(self.folder))
+        top = 0
+        for folder in (self.folder, self.folder / "best", self.folder / "inbox"):
+            for entry in _files(folder):
+                with contextlib.suppress(OSError):
+                    top += _blocks(entry.stat(follow_symlinks=False).st_size)
         return self._candidates + self._builds + top
 
     def wrote(self, size_bytes: int) -> None:

@@ -75,6 +75,14 @@ class Journal:
         self.size_bytes += len(lines)
         return stamped
 
+    def is_in_place(self) -> bool:
+        """Tell whether the file still has its name: nobody reads what is appended to a deleted one."""
+        try:
+            named, ours = self.path.lstat(), os.fstat(self._file)
+        except OSError:
+            return False
+        return (named.st_ino, named.st_dev) == (ours.st_ino, ours.st_dev)
+
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)

@@ -18,9 +18,10 @@ from typing import Any
 
 import pytest
 
+from cake_tui import registry
 from cake_tui.cli import main
 from cake_tui.model import event as ev
-from cake_tui.store.lock import living_holder
+from cake_tui.store.lock import living_holder, take_device
 from cake_tui.store.reading import JournalReader
 from tests.engine.scripted import folded, gone, kinds, until
 
@@ -347,6 +348,48 @@ def test_status_imports_nothing_heavy(shell: Shell) -> None:
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, cwd=shell.folder, env=shell.environment, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "0 []"
+
+
+def test_what_the_machine_lacks_is_told_by_the_starter_and_leaves_no_folder(shell: Shell) -> None:
+    said = shell("run", "--backend", "simulated", "--device", "ridge,probe=0", "--name", "a", code=3)
+    assert said.count("\n") == 1
+    assert "test compile" in said
+    assert list(shell.sessions.glob("*")) == []
+
+
+@pytest.mark.cc
+def test_a_device_in_use_is_told_with_its_holder_and_leaves_no_folder(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (device,) = registry.load("backends", "cpu").devices()
+    monkeypatch.setenv("CAKE_TUI_LOCKS", shell.environment["CAKE_TUI_LOCKS"])
+    held = take_device(device.uuid, "other", "somebody")
+    assert held is not None
+    said = shell("run", "--backend", "cpu", "--name", "a", code=4)
+    for part in (device.uuid, '"other"', "somebody", str(os.getpid())):
+        assert part in said
+    assert list(shell.sessions.glob("*")) == []
+    held.release()
+
+
+def menu_changes(session: Path) -> list[str]:
+    events = JournalReader(session / "journal.jsonl").read()
+    return [change for event in events if isinstance(event, ev.MenuChanged) for change in event.changes]
+
+
+def test_the_action_space_grows_while_the_run_goes_on(shell: Shell) -> None:
+    session = shell.start(candidates=10_000)
+    added = '[[action]]\nname = "deep_unroll"\nlevel = "micro"\nsummary = "Unroll by sixteen"\n'
+    added += 'edits = [{ do = "unroll", factor = 16 }]\n'
+    (shell.folder / "new.toml").write_text(added, encoding="utf-8")
+    assert "added" in shell("inject", "a", "--add", "new.toml")
+    assert "deep_unroll" in shell("inject", "a", "--add", "new.toml", code=2)  # it is there already
+    assert "set apply_unroll.factor" in shell("inject", "a", "--values", "apply_unroll.factor=1,2")
+    assert "no parameter" in shell("inject", "a", "--values", "apply_unroll.fcator=1,2", code=2)
+    assert "allowed: ACTION.PARAMETER" in shell("inject", "a", "--values", "apply_unroll", code=2)
+    until(lambda: any("deep_unroll" in change and "added" in change for change in menu_changes(session)), 20)
+    until(lambda: any("apply_unroll: factor" in change for change in menu_changes(session)), 20)
+    assert "queued deep_unroll()" in shell("inject", "a", "deep_unroll()")
 
 
 def test_tail_follows_to_the_end(shell: Shell) -> None:

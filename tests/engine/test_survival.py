@@ -300,3 +300,15 @@ def test_a_torn_end_is_told_in_one_line_and_kept_at_both_resumes(session: Path) 
     assert all(line.count(b'"seq":') == 1 for line in journal.read_bytes().splitlines())
     assert before.incumbent == 35
     assert after.incumbent == 40
+
+
+def test_a_session_folder_that_is_deleted_ends_the_run_with_its_name(session: Path) -> None:
+    engine = subprocess.Popen(
+        scripted.command(session.parent, "a", candidates=10_000, step_s=0.02), stdout=subprocess.PIPE, text=True
+    )  # fmt: skip
+    until(lambda: ended(session) >= 1)
+    session.rename(session.with_name("moved"))
+    said = engine.communicate(timeout=10)[0]
+    assert engine.returncode == 3
+    assert "was moved or deleted" in said.splitlines()[-1] or "was moved or deleted" in said
+    assert len(said.splitlines()) < 200
