@@ -17,7 +17,7 @@ import cake_tui
 from cake_tui.backends.cpu.clock import read_clock
 from cake_tui.backends.cpu.runtime import Runtime
 from cake_tui.backends.cpu.subject import Libraries
-from cake_tui.backends.cpu.timing import Bench, Repeats, rank, timed_shapes
+from cake_tui.backends.cpu.timing import Bench, Repeats, rank, repeats_for, timed_shapes
 from cake_tui.config import child_environment
 from cake_tui.errors import UserError, did_you_mean
 from cake_tui.model.jobs import Timed, TimePeer
@@ -78,11 +78,7 @@ class Peer:
 
     def repeats_for(self, sample_ms: float) -> int:
         """Return how often makes a sample."""
-        count, ns = 1, self.run(1)
-        while ns < sample_ms * 1e6 and count < 1_000_000:
-            count = max(count + 1, int(count * min(10.0, 1.1 * sample_ms * 1e6 / max(ns, 1))))
-            ns = self.run(count)
-        return count
+        return repeats_for(self.run, sample_ms)
 
     def end(self) -> None:
         """End it."""
