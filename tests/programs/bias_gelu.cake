@@ -6,5 +6,5 @@ program bias_gelu ir 1 target cuda sm_80
   param x: f32[M, N] align 16
   param bias: f32[N] align 16
   param y: f32[M, N] out align 16
-launch main grid c = ceil(N/(T*V)), m = M threads T
+launch main grid m = M, c = ceil(N/(T*V)) threads T
   y[m, j in c*T*V +: T*V] = gelu_erf(x[m, j] + bias[j]) vector V where j < N

@@ -8,7 +8,7 @@ from cake_tui.ir.cost import gpu, processor
 from cake_tui.ir.cost.correction import Correction
 from cake_tui.ir.cost.estimate import CostRow, Estimate
 from cake_tui.ir.cost.figures import Figures, combine
-from cake_tui.ir.cost.nests import nests_of
+from cake_tui.ir.cost.nests import flops_of, nests_of
 from cake_tui.ir.cost.screening import screen
 from cake_tui.ir.expr import EvaluationError
 from cake_tui.ir.opaque import Opaque
@@ -29,9 +29,11 @@ def estimate(program: Program | Opaque, device: Device, shapes: Sequence[Shape] 
     wanted = (shapes,) if isinstance(shapes, Shape) else tuple(shapes)
     model, overhead_us = (processor, processor.LAUNCH_US) if program.target == "c" else (gpu, gpu.LAUNCH_US)
     runs: list[Figures] = []
+    flops = 0.0
     try:
         for shape in wanted:
             nests = nests_of(program, dict(shape.sizes))
+            flops += sum(flops_of(nest) for nest in nests)
             runs.append(combine([model.figures_of(nest, device) for nest in nests], overhead_us))
     except (EvaluationError, ZeroDivisionError) as error:
         return Estimate(program.structure, 1.0, 1.0, abstains=str(error))
@@ -40,4 +42,5 @@ def estimate(program: Program | Opaque, device: Device, shapes: Sequence[Shape] 
     bound_by = max(
         (name for name in terms if name.startswith("roof.")), key=lambda name: terms[name], default="roof."
     ).removeprefix("roof.")
-    return Estimate(program.structure or program.name, total_us, total_us, tuple(sorted(terms.items())), bound_by=bound_by)
+    structure = program.structure or program.name
+    return Estimate(structure, total_us, total_us, tuple(sorted(terms.items())), flops=flops, bound_by=bound_by)

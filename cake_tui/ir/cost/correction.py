@@ -9,13 +9,15 @@ Everything is plain arithmetic in a fixed order: the same rows give the same num
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable
 
 import msgspec
 
 from cake_tui.ir.cost.estimate import CostRow, Estimate
 
-PRIOR_ERROR = 1.0  # before anything is measured: a factor of e either way
+PRIOR_ERROR = 0.5  # before anything is measured: a factor of 1.6 either way
+PRIOR_WEIGHT = 1.0  # the prior counts as so many measurements
 NOISE = 0.08  # ln units that the terms cannot explain
 OFFSET_PRIOR = 1.5  # standard deviations of the weights' priors
 TERM_PRIOR = 0.6
@@ -49,12 +51,14 @@ class Correction:
 
     @property
     def error(self) -> float:
-        """Root mean square of the last one-step-ahead errors of ln(measured / predicted), shrunk to the prior."""
-        if not self._errors:
-            return PRIOR_ERROR
-        recent = self._errors[-RECENT:]
-        weight = 2.0  # the prior counts as two measurements
-        return math.sqrt((weight * PRIOR_ERROR**2 + sum(e * e for e in recent)) / (weight + len(recent)))
+        """The expected error of ln(measured / predicted), from the last one-step-ahead errors and the prior.
+
+        It is their median size times 1.4826 (the standard deviation of a normal distribution with that median): a
+        few candidates that surprise do not make the model distrust itself for all others.
+        """
+        recent = sorted(abs(error) for error in self._errors[-RECENT:])
+        median = 1.4826 * statistics.median(recent) if recent else 0.0
+        return math.sqrt((PRIOR_WEIGHT * PRIOR_ERROR**2 + len(recent) * median**2) / (PRIOR_WEIGHT + len(recent)))
 
     def learn(self, row: CostRow) -> None:
         """Take one measurement in; rows without a positive finite time or roofline are passed over."""

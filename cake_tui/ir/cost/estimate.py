@@ -22,6 +22,7 @@ class Estimate(msgspec.Struct, frozen=True):
     terms: tuple[tuple[str, float], ...] = ()
     error: float = 1.0
     learnt_from: int = 0
+    flops: float = 0.0  # that the program does, work on tails included
     bound_by: str = ""
     abstains: str | None = None
 

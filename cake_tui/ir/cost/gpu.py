@@ -159,7 +159,9 @@ def _shared_bytes(nest: Nest) -> float:
             if use.buffer.space != "shared":
                 continue
             size = use.elements * use.element_bytes * work.runs
-            if product or (work.loops and use.elements * 4 <= nest.threads * 16 and len(use.lengths) > 1 and not use.writes):
+            if product or (
+                work.loops and use.elements * 4 <= nest.threads * 16 and len(use.lengths) > 1 and not use.writes
+            ):
                 # a row or column of a tile, wanted by many threads: each warp draws its own part of it
                 mine = rows if use.lengths[-1] == 1 else columns
                 of_all = max(1.0, (nest.threads / WARP) / max(1.0, _share(nest, mine)))

@@ -96,6 +96,23 @@ class Nest:
     numbers: dict[str, float] = field(default_factory=dict)
 
 
+def flops_of(nest: Nest) -> float:
+    """Multiplications and additions of a launch's products; maps and reductions count one an element."""
+    total = 0.0
+    for work in nest.works:
+        target = next((use for use in work.uses if use.writes), None)
+        if target is None or isinstance(work.statement, ir.Declare | ir.Copy):
+            continue
+        depth = 1.0
+        if isinstance(work.statement, ir.Contract):
+            right = next(use for use in reversed(work.uses) if not use.writes and use.buffer is not target.buffer)
+            depth = 2.0 * (right.lengths[-2] if work.statement.op != "outer" and len(right.lengths) > 1 else 1.0)
+        elif isinstance(work.statement, ir.Assign) and work.statement.op == "+=":
+            depth = 2.0
+        total += depth * target.elements * work.runs
+    return total
+
+
 def nests_of(program: Program, sizes: Mapping[str, int]) -> list[Nest]:
     """Return the nests of a program's launches at these sizes; raises EvaluationError where a number has no value."""
     numbers: dict[str, float] = {size.name: sizes.get(size.name, size.value or 1) for size in program.sizes}
@@ -233,9 +250,7 @@ class _Reader:
         rounds = {loop.name: loop.trips for loop in loops}
         return any(self._cuts(part, names, spans, rounds) for part in _conjuncts(guard.condition))
 
-    def _cuts(
-        self, part: Expr, names: dict[str, Linear], spans: dict[str, float], rounds: dict[str, float]
-    ) -> bool:
+    def _cuts(self, part: Expr, names: dict[str, Linear], spans: dict[str, float], rounds: dict[str, float]) -> bool:
         if not isinstance(part, Binary) or part.op != "<":
             return True
         form = linear(part.left, names, self.numbers)

@@ -29,7 +29,9 @@ L2_RATE, L3_RATE, MEMORY_RATE = 48.0, 16.0, 5.0
 L1, L2, L3 = 32 << 10, 512 << 10, 8 << 20
 TASK_US = 0.1
 LAUNCH_US = 2.0  # waking the pool and meeting again
-_COSTLY_NAMES = frozenset(("exp", "log", "tanh", "erf", "gelu_erf", "gelu_tanh", "silu", "sigmoid", "sin", "cos", "pow"))
+_COSTLY_NAMES = frozenset(
+    ("exp", "log", "tanh", "erf", "gelu_erf", "gelu_tanh", "silu", "sigmoid", "sin", "cos", "pow")
+)
 
 
 def figures_of(nest: Nest, device: Device) -> Figures:
@@ -95,8 +97,7 @@ def _cycles(work: Work, nest: Nest, device: Device) -> float:
         sums = _accesses(target, lanes) * width
         loads += spilled(work, nest, device)
     elif isinstance(statement, ir.Assign | ir.Reduce | ir.Pick | ir.Split | ir.Convert | ir.Atomic):
-        target = next((use for use in work.uses if use.writes), None)
-        elements = target.elements if target is not None else 1.0
+        elements = next((use.elements for use in work.uses if use.writes), 1.0)
         sums = math.ceil(elements / lanes) * width * operations(statement)
     unroll = work.loops[-1].unroll if work.loops else 1.0
     issued = loads + stores + sums + 2.0 / max(1.0, unroll)
@@ -176,7 +177,11 @@ def _terms(nest: Nest, device: Device, uneven: float) -> dict[str, float]:
         needed, there = registers_needed(hot, nest, device), device.vector_registers or 16
         terms["spill"] = math.log(max(1.0, needed / there))
         terms["idle_ports"] = math.log(max(1.0, LATENCY * FMA_PORTS / sums))
-    strides = [abs(use.pitch * use.element_bytes) for use in hot.uses if len(use.extents) > 1 and use.buffer.space != "register"]
+    strides = [
+        abs(use.pitch * use.element_bytes)
+        for use in hot.uses
+        if len(use.extents) > 1 and use.buffer.space != "register"
+    ]
     # rows a power of two apart meet in few sets of the cache
     terms["aliased"] = max((1.0 for stride in strides if stride % 2048 == 0), default=0.0)
     return terms

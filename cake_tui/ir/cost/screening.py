@@ -8,9 +8,6 @@ from collections.abc import Sequence
 
 from cake_tui.ir.cost.estimate import Estimate
 
-ENOUGH = 12  # measurements before the model may drop anything
-TIE = 0.5  # share of the model's own error within which two predictions are a tie
-
 
 def screen(
     estimates: Sequence[Estimate | None], n: int, audit: float, rng: random.Random
@@ -19,15 +16,15 @@ def screen(
 
     Of the estimates the `n` fastest are kept, besides those that abstain. Kept too is what ties with the last of
     them (closer than the model's own error tells apart) and what is the only one of its structure. An `audit` share
-    of the rest, drawn by `rng`, goes on all the same. A model that has seen too little drops nothing by itself:
-    then the first `n` are kept, as they were proposed.
+    of the rest, drawn by `rng`, goes on all the same. A model that has measured little expects a large error, so that
+    it drops little.
     """
     places = list(range(len(estimates)))
     if len(places) <= n:
         return places, [], []
     known = [(one, at) for at, one in enumerate(estimates) if one is not None and one.abstains is None]
-    if not known or min(one.learnt_from for one, _ in known) < ENOUGH:
-        return _with_audits(set(places[:n]), places, audit, rng)
+    if not known:
+        return places, [], []
     order = sorted(known, key=lambda pair: (pair[0].predicted_us, pair[1]))
     kept = set(places) - {at for _, at in known}
     room = max(1, n - len(kept))
@@ -35,7 +32,7 @@ def screen(
     worst = order[min(room, len(order)) - 1][0]
     structures = [one.structure for one, _ in known]
     for one, at in order:
-        tie = math.log(one.predicted_us / worst.predicted_us) <= TIE * one.error
+        tie = math.log(one.predicted_us / worst.predicted_us) <= one.error
         if tie or structures.count(one.structure) == 1:
             kept.add(at)
     return _with_audits(kept, places, audit, rng)
