@@ -23,6 +23,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 _MOST_MOVES = 4096
 _MOST_ACTIONS = 200
 _ELSEWHERE = {"values": 'a parameter: parameters.c.NAME = { values = [...], about = "..." }', "about": "a parameter"}
+_OTHERS = "other_structures"
 _OF_ACTIONS = ("name", "level", "summary", "edits", "parameters", "targets", "hints", "enabled")
 
 
@@ -56,9 +57,11 @@ def menu_of(document: Document, problem: Problem, device: Device) -> Menu:
 def bound_actions(document: Document, problem: Problem, target: Target) -> tuple[Action, ...]:
     """Return the actions there are for a problem; a user's own kernel file has those of its knobs alone."""
     actions = read_actions(document, target)
-    if problem.template is None:
+    if problem.template is not None:
+        return (*_knob_actions(problem), *(_without_meaning(action) for action in actions))
+    if document.value.get(_OTHERS) is not True:
         return actions
-    return (*_knob_actions(problem), *(_without_meaning(action) for action in actions))
+    return (*actions, *_structure_actions(problem, target, actions))
 
 
 def read_actions(document: Document, target: str) -> tuple[Action, ...]:
@@ -68,6 +71,7 @@ def read_actions(document: Document, target: str) -> tuple[Action, ...]:
     tables = top.tables("action", required=True, form="an array of tables: write [[action]]")
     if len(tables) > _MOST_ACTIONS:
         top.mistake(("action",), f"{len(tables)} actions; at most {_MOST_ACTIONS}")
+    top.flag(_OTHERS, False)
     top.close(dict.fromkeys(_OF_ACTIONS, "[[action]]") | _ELSEWHERE)
     first_lines: dict[str, int] = {}
     actions = [_read_action(table, first_lines, target) for table in tables[:_MOST_ACTIONS]]
@@ -197,6 +201,33 @@ def _read_parameter(table: Table, name: str, value: Any) -> Parameter | None:
         return Parameter(name, values, about) if values else None
     values = table.values(name)
     return Parameter(name, values) if values else None
+
+
+# --- structures that the file does not name -----------------------------------------------------------
+
+
+def _structure_actions(problem: Problem, target: Target, actions: Sequence[Action]) -> tuple[Action, ...]:
+    """One macro action ``use_<structure>`` for each structure that no action of the file leads to.
+
+    So a new structure is a file and no other edit. An action leads to a structure by naming it, or by an edit that
+    bears its name; a disabled action counts, since somebody took it out on purpose.
+    """
+    named: set[KnobValue] = set()
+    for action in actions:
+        values = {f"${parameter.name}": parameter.values for parameter in action.parameters}
+        for edit in action.edits:
+            named.add(edit.do)
+            for value in (value for name, value in edit.arguments if name == "structure"):
+                named.update(values.get(str(value), (value,)))
+    taken = {action.name for action in actions}
+    return tuple(
+        Action(
+            f"use_{name}", "macro", registry.docstring(f"ir/build/{problem.family}", name),
+            (EditCall("change_structure", (("structure", name),)),),
+        )
+        for name in ir.structures(problem, target)
+        if name not in named and f"use_{name}" not in taken
+    )  # fmt: skip
 
 
 # --- a user's own kernel file -------------------------------------------------------------------------

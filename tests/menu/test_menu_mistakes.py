@@ -64,7 +64,9 @@ def test_one_mistake_is_one_line(
 
 def test_a_key_in_the_wrong_table_says_where_it_belongs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = mistakes("enabled = true\n" + ACTIONS, tmp_path, monkeypatch)
-    assert found == ["actions.toml:1: enabled: unknown key; allowed: action; it belongs in [[action]]"]
+    assert found == [
+        "actions.toml:1: enabled: unknown key; allowed: action, other_structures; it belongs in [[action]]"
+    ]
     text = ACTIONS.replace("parameters.c = { tile_size = [16, 32, 64] }", "parameters.enabled = false", 1)
     found = mistakes(text, tmp_path, monkeypatch)
     assert any(line.endswith("it belongs in [[action]]") and ":7: " in line for line in found)

@@ -191,6 +191,46 @@ def test_without_disables_by_name_and_changes_nothing_else(small: menu.Menu) -> 
         less.parse("apply_tiling(16)")
 
 
+# --- structures that the file does not name -----------------------------------------------------------
+
+
+def test_only_a_file_that_asks_for_it_gets_actions_for_structures_it_does_not_name(tmp_path: Path) -> None:
+    named = {action.name for action in menu_of(ACTIONS, tmp_path).actions}
+    found = menu_of("other_structures = true\n" + ACTIONS, tmp_path)
+    added = [action for action in found.actions if action.name not in named]
+    assert [action.name for action in added] == ["use_naive", "use_split_k", "use_tiled"]
+    for action in added:
+        assert action.summary
+        (move,) = action.moves()
+        start = found.default("packed")
+        assert found.apply(start, (move,)) == (found.apply(start, (found.parse(f"{action.name}()"),))[0], "macro")
+        assert found.apply(start, (move,))[0].structure == action.name.removeprefix("use_")
+
+
+def test_an_action_that_is_disabled_or_leads_there_by_a_parameter_counts_as_one(tmp_path: Path) -> None:
+    text = """
+        other_structures = true
+        [[action]]
+        name = "go"
+        level = "macro"
+        summary = "Go there"
+        edits = [{ do = "change_structure", structure = "$where" }]
+        parameters.c = { where = ["naive", "tiled"] }
+        enabled = false
+        [[action]]
+        name = "use_packed"
+        level = "micro"
+        summary = "Bears the name already"
+        edits = [{ do = "pad", pad = 4 }]
+        [[action]]
+        name = "cut"
+        level = "macro"
+        summary = "An edit that bears the structure's name"
+        edits = [{ do = "split_k", parts = 2 }]
+    """
+    assert [action.name for action in menu_of(text, tmp_path).actions] == ["go", "use_packed", "cut"]
+
+
 # --- a user's own kernel file -------------------------------------------------------------------------
 
 
