@@ -95,6 +95,17 @@ def _round(e: ev.RoundEnded, h: History) -> str:
     return f"round {e.round}: {e.accepted} accepted; {best}; {h.effective} effective candidates"
 
 
+def _replaced(e: ev.EvaluatorReplaced, h: History) -> str:
+    took = f" in {seconds_text(e.seconds)}" if e.seconds is not None else ""
+    return f"evaluator replaced{took}: {e.reason}"
+
+
+def _played_off(e: ev.PlayedOff, h: History) -> str:
+    ended = kind_of(e.ended) if e.ended is not None else "not decided"
+    said = e.result.decision if e.result is not None else ended
+    return f"play-off: #{e.candidate} against #{e.against}: {said}"
+
+
 _LINES: dict[type[ev.Event], Callable[[Any, History], str | None]] = {
     ev.SessionCreated: _created,
     ev.EngineStarted: _started,
@@ -118,8 +129,8 @@ _LINES: dict[type[ev.Event], Callable[[Any, History], str | None]] = {
         f"peer {e.peer}: {time_text(e.avg_us)}; the best (#{e.against}) is {e.ratio:.3f} × as fast"
     ),
     ev.GuardFired: lambda e, h: f"{e.stale.code}: {e.stale.saw}; {e.stale.reaction}",
-    ev.EvaluatorReplaced: lambda e, h: f"evaluator replaced in {e.seconds:.1f} s: {e.reason}",
+    ev.EvaluatorReplaced: _replaced,
     ev.PlayOffBegan: lambda e, h: f"play-off: {', '.join(f'#{number}' for number in e.candidates)} against the best",
-    ev.PlayedOff: lambda e, h: f"play-off: #{e.candidate} against #{e.against}: {e.result.decision}",
+    ev.PlayedOff: _played_off,
     ev.ProposalDropped: lambda e, h: f"dropped {e.proposal.text}: {e.reason}",
 }

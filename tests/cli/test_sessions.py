@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import itertools
 import json
 import os
 import pty
 import random
 import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +27,7 @@ from cake_tui.cli import main
 from cake_tui.model import event as ev
 from cake_tui.store.lock import living_holder, take_device
 from cake_tui.store.reading import JournalReader
+from cake_tui.store.telemetry import recent_beats
 from tests.engine.scripted import folded, gone, kinds, until
 
 ROOT = Path(__file__).parents[2]
@@ -444,3 +449,53 @@ def test_a_terminal_that_is_dumb_gets_plain_lines(shell: Shell) -> None:
     assert b"\x1b" not in shown
     assert b"attach a" in shown
     until(lambda: ended(shell.sessions / "a") >= 1)  # and the run outlives the terminal
+
+
+def beats(session: Path) -> list[float]:
+    return [beat.mono for beat in recent_beats(session, 1000)]
+
+
+def test_a_viewer_that_freezes_or_goes_never_touches_the_run(shell: Shell) -> None:
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    command = shell.words(
+        "run", "--backend", "simulated", "--device", SLOW, "--name", "a", "--set", "heartbeat=0.1"
+    )  # fmt: skip
+    viewer = subprocess.Popen(
+        command, cwd=shell.folder, env={**shell.environment, "TERM": "xterm-256color"}, stdin=slave, stdout=slave,
+        stderr=slave, start_new_session=True,
+    )  # fmt: skip
+    os.close(slave)
+    session = shell.sessions / "a"
+    until(lambda: ended(session) >= 1)
+    pid, seen = shell.pid(), ended(session)
+    # Nobody reads the terminal: the run goes on at its own pace.
+    until(lambda: select.select([master], [], [], 0)[0], 20)
+    time.sleep(1.5)
+    until(lambda: ended(session) > seen)
+    steps = sorted(later - earlier for earlier, later in itertools.pairwise(beats(session)[-15:]))
+    assert steps[len(steps) // 2] == pytest.approx(0.1, rel=0.1)
+    os.close(master)
+    until(lambda: viewer.poll() is not None, 10)
+    seen = ended(session)
+    until(lambda: ended(session) > seen)
+    assert shell.pid() == pid
+    numbers = [event.seq for event in JournalReader(session / "journal.jsonl").read()]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert f"best #{folded(session).incumbent}" in shell("attach", "a")
+
+
+def test_a_compile_is_not_ended_for_time_that_the_engine_did_not_have(shell: Shell) -> None:
+    session = shell.start(device="ridge,compile_s=1.2", candidates=10_000, set="compile_s=2")
+    until(lambda: "Planned" in kinds(session))
+    pid = shell.pid()
+    until(lambda: descendants(pid))
+    time.sleep(0.3)
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(2.5)
+    os.kill(pid, signal.SIGCONT)
+    until(lambda: "BuildEnded" in kinds(session))
+    history = folded(session)
+    assert "TimedOut" not in history.counts
+    assert history.elapsed_s < 4
+    assert "gap of" in shell("tail", "a", "-n", "100")
