@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -165,3 +168,29 @@ def test_peer_runs_every_ranked_shape(executor: Local) -> None:
 def test_unknown_peer_names_the_known_ones(executor: Local, good: Subject) -> None:
     with pytest.raises(UserError, match=r'no peer "nunpy" \(did you mean "numpy"\?\); known on the CPU: numpy'):
         executor.evaluate(TimePeer(problem_of(), "nunpy", good, 1, seed=2), 60.0)
+
+
+def test_peer_that_dies_is_said_and_started_again(executor: Local, good: Subject) -> None:
+    job = TimePeer(problem_of(), "numpy", good, 2, seed=2, sample_ms=1.0)
+    assert isinstance(executor.evaluate(job, 60.0), Timed)
+    peers = [
+        pid for pid in children_of(executor._evaluator.pid) if b"_peer" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+    assert len(peers) == 1  # the fastest of three
+    os.kill(peers[0], signal.SIGKILL)
+    reply = executor.evaluate(job, 60.0)
+    assert isinstance(reply, Refused)
+    assert "peer numpy ended" in reply.outcome.reason
+    assert isinstance(executor.evaluate(job, 60.0), Timed)
+
+
+def children_of(parent: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(fields[1]) == parent:
+            found.append(int(stat.parent.name))
+    return found

@@ -49,8 +49,8 @@ def main() -> None:
             for _ in range(order.repeats if work is not None else 0):
                 work()  # type: ignore[misc]
             _say(PeerAnswer(ns=time.perf_counter_ns() - begin))
-        except Exception:  # noqa: BLE001 - a process boundary: the traceback travels
-            _say(PeerAnswer(error=traceback.format_exc()))
+        except Exception:  # noqa: BLE001 - a process boundary: the last line of the traceback travels
+            _say(PeerAnswer(error=traceback.format_exc().strip().splitlines()[-1]))
 
 
 def _work(problem: Problem, inputs: dict[str, Any]) -> Callable[[], Any]:

@@ -16,10 +16,10 @@ import msgspec
 import cake_tui
 from cake_tui.backends.cpu.clock import read_clock
 from cake_tui.backends.cpu.runtime import Runtime
-from cake_tui.backends.cpu.subject import Libraries
+from cake_tui.backends.cpu.subject import Libraries, failed
 from cake_tui.backends.cpu.timing import Bench, Repeats, rank, repeats_for, timed_shapes
 from cake_tui.config import child_environment
-from cake_tui.errors import UserError, did_you_mean
+from cake_tui.errors import Ended, UserError, did_you_mean
 from cake_tui.model.jobs import Timed, TimePeer
 from cake_tui.model.measure import Pair, Series
 from cake_tui.model.problem import Problem, Shape
@@ -31,7 +31,6 @@ PROCESSES = 3  # of which the fastest is kept: where a process's memory and thre
 BLAS_TIMEOUT = "20"
 DROPPED = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_CORETYPE", "MKL_NUM_THREADS", "GOTO_NUM_THREADS")
 SETTLE_S = 0.002
-LINE_LIMIT_S = 120.0
 
 
 class PeerOrder(msgspec.Struct, frozen=True):
@@ -53,9 +52,10 @@ class PeerAnswer(msgspec.Struct, frozen=True):
 
 
 class Peer:
-    """One running peer process."""
+    """One running peer process; raises Ended(LaunchFailed) where it ends or fails, for that is no bug of ours."""
 
     def __init__(self, name: str) -> None:
+        self.name = name
         root = str(Path(cake_tui.__file__).parents[1])
         path = os.pathsep.join([root, *(entry for entry in sys.path if entry)])
         self._process = subprocess.Popen(
@@ -100,10 +100,10 @@ class Peer:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"the peer ended with {self._process.wait()}")
+            raise failed(f"peer {self.name} ended with status {self._process.wait()}")
         answer = msgspec.json.decode(line, type=PeerAnswer)
         if answer.error is not None:
-            raise RuntimeError(f"the peer failed:\n{answer.error}")
+            raise failed(f"peer {self.name} failed: {answer.error}")
         return answer
 
 
@@ -148,7 +148,7 @@ class Peers:
 
 
 def time_peer(runtime: Runtime, libraries: Libraries, repeats: Repeats, peers: Peers, job: TimePeer) -> Timed:
-    """Time the peer (the candidate's arm) turn by turn with the holder."""
+    """Time the peer (the candidate's arm) turn by turn with the holder; raises Ended(LaunchFailed) where it fails."""
     problem = job.problem
     shapes = timed_shapes(problem)
     benches: dict[Shape, Bench] = {}
@@ -180,6 +180,9 @@ def time_peer(runtime: Runtime, libraries: Libraries, repeats: Repeats, peers: P
             ),
             peer_threads=arms[last][0].threads, peer_version=arms[last][0].version,
         )  # fmt: skip
+    except Ended:
+        peers.close()  # the next attempt gets new processes
+        raise
     finally:
         for bench in benches.values():
             bench.free()
