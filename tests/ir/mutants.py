@@ -221,9 +221,12 @@ def _put(expr: Expr, at: int, new: Ref) -> Expr:
     def change(node: Expr) -> Expr:
         nonlocal count
         match node:
-            case Ref():
+            case Ref(buffer, indices):
                 count += 1
-                return new if count == at else node
+                if count == at:
+                    return new
+                inner = (index if isinstance(index, Span | All) else change(index) for index in indices)
+                return Ref(buffer, tuple(inner))
             case Binary(op, left, right):
                 return Binary(op, change(left), change(right))
             case ir_unary if hasattr(ir_unary, "operand"):

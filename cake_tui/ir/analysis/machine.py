@@ -94,7 +94,27 @@ class Machine:
             self._mark_written(touch)
 
     def run(self) -> list[Clash]:
-        """Run to the end and return what was found, in the order it was met."""
+        """Run to the end and return what was found, in the order it was met.
+
+        Agents stuck at a barrier of threads are reported and let go, so that what the barrier should have ordered is
+        found too; where agents wait for phases that never end, the run ends.
+        """
+        while True:
+            self._advance()
+            stuck = [agent for agent in self.agents if not agent.done]
+            for agent in stuck:
+                self._stuck(agent)
+            freed = [agent for agent in stuck if agent.waiting is not None]
+            if not freed:
+                break
+            for agent in freed:
+                self._leave(agent)
+        if all(agent.done for agent in self.agents):
+            self._leftovers()
+        return self.clashes
+
+    def _advance(self) -> None:
+        """Run agents until none can move."""
         moved = True
         while moved:
             moved = False
@@ -102,12 +122,6 @@ class Machine:
                 while not agent.done and self._step(index, agent):
                     moved = True
             moved = self._meet() or moved
-        for agent in self.agents:
-            if not agent.done:
-                self._stuck(agent)
-        if all(agent.done for agent in self.agents):
-            self._leftovers()
-        return self.clashes
 
     # -- one step; False where it must wait ---------------------------------------------------------------------
 
