@@ -147,7 +147,7 @@ def _evaluate(ctx: Context, attempts: list[Attempt]) -> Events:
 def _build(ctx: Context, attempts: list[Attempt]) -> Generator[ev.Event, None, list[Attempt]]:
     """Build the round in parallel; the built ones come back in the order of their numbers."""
     compile_s = ctx.settings.building.compile_s
-    for index, result in build([attempt.plan for attempt in attempts], ctx.executor, compile_s, ctx.wait):
+    for index, result in build([attempt.plan for attempt in attempts], ctx.smoke, ctx.executor, compile_s, ctx.wait):
         attempt = attempts[index]
         if not isinstance(result, Binaries):
             yield from decide.finish(ctx, attempt, result)

@@ -52,9 +52,13 @@ class Trial:
     smoke_fraction: float
 
     def on_paper(self, schedule: Schedule) -> plan.Plan:
-        """Build the programs of a schedule and lower them; raises Ended(Rejected)."""
+        """Build the program of a schedule, judge and lower it; raises Ended(Rejected)."""
         start = Proposal(0, (), "", "start", "")
-        return plan.on_paper(start, schedule, None, self.problem, self.chosen.device, self.smoke_fraction, {})
+        return plan.on_paper(start, schedule, None, self.problem, self.chosen.device, {})
+
+    def smoke(self, schedule: Schedule) -> Lowered:
+        """Lower the smoke build of a schedule; raises Ended(Rejected)."""
+        return plan.smoke_build(schedule, self.problem, self.chosen.device, self.smoke_fraction, {})
 
     def build(self, lowered: Lowered) -> tuple[Subject, Built]:
         """Compile one lowered value; raises Ended(BuildFailed | TimedOut)."""

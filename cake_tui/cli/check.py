@@ -89,7 +89,8 @@ def _first_schedule(one: Trial, found: dict[str, Any], say: Any) -> str | None:
     schedule = ir.first_schedule(one.problem, device.target, device)
     found["schedule"] = schedule.text
     try:
-        lowered = one.on_paper(schedule).smoke
+        one.on_paper(schedule)
+        lowered = one.smoke(schedule)
         subject, built = one.build(lowered)
         say(f"  built      {schedule.text} with run-time sizes in {built.seconds:.1f} s")
         agreement = one.check_smoke(subject, secrets.randbits(31))

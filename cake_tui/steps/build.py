@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from cake_tui.errors import Ended
 from cake_tui.executors import Executor, Wait
-from cake_tui.model.jobs import BuildJob, BuildReply, Built, NotBuilt, Subject
+from cake_tui.model.jobs import BuildJob, Built, NotBuilt, Subject
+from cake_tui.model.lowered import Lowered
 from cake_tui.model.outcome import BuildFailed, Outcome, TimedOut
 from cake_tui.steps.plan import Plan
 
@@ -24,42 +25,49 @@ class Binaries(msgspec.Struct, frozen=True):
 
 
 def build(
-    plans: Sequence[Plan], executor: Executor, compile_s: float, wait: Wait
+    plans: Sequence[Plan], smoke: Callable[[Plan], Lowered], executor: Executor, compile_s: float, wait: Wait
 ) -> Iterator[tuple[int, Binaries | Outcome]]:
     """Yield (position in `plans`, its binaries or how it ended) as each candidate's second build ends."""
     jobs: list[BuildJob] = []
-    for plan in plans:
-        jobs += [BuildJob(plan.full, "full", compile_s), BuildJob(plan.smoke, "smoke", compile_s)]
-    replies: dict[int, BuildReply] = {}
-    ended: set[int] = set()
-    for job_index, reply in executor.build(jobs, wait):
-        replies[job_index] = reply
-        index = job_index // 2
-        if index in ended:
+    owners: list[int] = []
+    for index, plan in enumerate(plans):
+        try:
+            lowered = smoke(plan)
+        except Ended as ended:
+            yield index, ended.outcome
+            continue
+        jobs += [BuildJob(plan.full, "full", compile_s), BuildJob(lowered, "smoke", compile_s)]
+        owners += [index, index]
+    replies: dict[int, Built] = {}
+    ended_already: set[int] = set()
+    for at, reply in executor.build(jobs, wait):
+        index, full = owners[at], at - at % 2
+        if index in ended_already:
             continue
         if isinstance(reply, NotBuilt):
-            ended.add(index)
+            ended_already.add(index)
             yield index, _failure(reply, compile_s)
-        elif 2 * index in replies and 2 * index + 1 in replies:
-            ended.add(index)
-            yield index, _binaries(plans[index], replies[2 * index], replies[2 * index + 1])
+            continue
+        replies[at] = reply
+        if full in replies and full + 1 in replies:
+            yield index, _binaries(jobs[full], replies[full], jobs[full + 1], replies[full + 1])
 
 
-def build_one(plan: Plan, executor: Executor, compile_s: float, wait: Wait) -> Binaries:
+def build_one(
+    plan: Plan, smoke: Callable[[Plan], Lowered], executor: Executor, compile_s: float, wait: Wait
+) -> Binaries:
     """Build one candidate (from the cache, where it was built before); raises Ended."""
-    for _, result in build([plan], executor, compile_s, wait):
+    for _, result in build([plan], smoke, executor, compile_s, wait):
         if isinstance(result, Binaries):
             return result
         raise Ended(result)
     raise RuntimeError("the executor answered no build job")
 
 
-def _binaries(plan: Plan, full: BuildReply, smoke: BuildReply) -> Binaries:
-    if not isinstance(full, Built) or not isinstance(smoke, Built):
-        raise TypeError("a failed build has no binaries")
+def _binaries(full_job: BuildJob, full: Built, smoke_job: BuildJob, smoke: Built) -> Binaries:
     return Binaries(
-        full=Subject(full.binary_sha256, plan.full),
-        smoke=Subject(smoke.binary_sha256, plan.smoke),
+        full=Subject(full.binary_sha256, full_job.lowered),
+        smoke=Subject(smoke.binary_sha256, smoke_job.lowered),
         full_reply=full,
         seconds=full.seconds + smoke.seconds,
         cached=full.cached and smoke.cached,

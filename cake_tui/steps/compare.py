@@ -30,7 +30,7 @@ def subject(ctx: Context, number: int) -> Binaries:
         if row.schedule is None:
             raise ValueError(f"candidate {number} has no schedule")
         paper = propose.on_paper(ctx, row.proposal, row.schedule, row.level)
-        ctx.subjects[number] = build_one(paper, ctx.executor, ctx.settings.building.compile_s, ctx.wait)
+        ctx.subjects[number] = build_one(paper, ctx.smoke, ctx.executor, ctx.settings.building.compile_s, ctx.wait)
     return ctx.subjects[number]
 
 

@@ -16,11 +16,12 @@ from cake_tui.menu import Menu
 from cake_tui.model import event as ev
 from cake_tui.model.facts import Agreement
 from cake_tui.model.history import History
+from cake_tui.model.lowered import Lowered
 from cake_tui.model.measure import GateResult
 from cake_tui.model.schedule import Schedule
 from cake_tui.steps import budget, noise
 from cake_tui.steps.build import Binaries
-from cake_tui.steps.plan import Plan
+from cake_tui.steps.plan import Plan, smoke_build
 
 RELEARN = 200  # rows: well under a second
 NOISE_GUESS = 0.03  # pair noise until it is measured on an incumbent under 20 ms
@@ -82,6 +83,11 @@ class Context:
         """Limit of one run: max(run_s, run_factor x the best)."""
         running = self.settings.running
         return max(running.run_s, running.run_factor * (self.history.incumbent_us or 0.0) * 1e-6)
+
+    def smoke(self, paper: Plan) -> Lowered:
+        """Lower a candidate's smoke build; raises Ended(Rejected)."""
+        problem, device = self.history.problem, self.history.device
+        return smoke_build(paper.schedule, problem, device, self.settings.building.smoke_fraction, self.texts)
 
     def rest(self, seconds: float) -> None:
         """Wait so long, still looking at requests."""

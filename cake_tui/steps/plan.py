@@ -29,7 +29,6 @@ class Plan(msgspec.Struct, frozen=True):
     schedule: Schedule
     text: str  # program text; empty for an opaque template
     full: Lowered
-    smoke: Lowered
     estimate: cost.Estimate | None
     audit: bool = False
 
@@ -48,29 +47,32 @@ def on_paper(
     level: Level | None,
     problem: Problem,
     device: Device,
-    smoke_fraction: float,
     texts: Mapping[str, str],
 ) -> Plan:
-    """Build the program, ask the laws and the cost model, lower both builds; raises Ended(Rejected)."""
+    """Build the program, ask the laws and the cost model, lower the full build; raises Ended(Rejected)."""
     # Several ranked shapes share one binary, so only a single shape may be constant in it.
-    full = ir.build(
-        problem, schedule, device.target, device, runtime_sizes=len(problem.shapes) > 1, texts=texts
-    )
+    full = ir.build(problem, schedule, device.target, device, runtime_sizes=len(problem.shapes) > 1, texts=texts)
     diagnostics = laws.verify(full, device)
     if diagnostics:
         first = diagnostics[0]
         raise Ended(Rejected(step="laws", reason=first.text, diagnostics=diagnostics))
-    smoke = ir.build(problem, schedule, device.target, device, runtime_sizes=True, texts=texts)
-    multiples = ir.multiples(problem, schedule, device.target, device, texts=texts)
     return Plan(
         proposal=proposal,
         level=level,
         schedule=schedule,
         text=ir.text_of(full),
         full=ir.lower(full, device.target, device.arch, problem.shapes),
-        smoke=ir.lower(smoke, device.target, device.arch, smoke_shapes(problem, smoke_fraction, multiples)),
         estimate=cost.estimate(full, device, problem.shapes),
     )
+
+
+def smoke_build(
+    schedule: Schedule, problem: Problem, device: Device, smoke_fraction: float, texts: Mapping[str, str]
+) -> Lowered:
+    """Lower the smoke build: run-time sizes, small odd shapes. Made for what is built only; raises Ended(Rejected)."""
+    program = ir.build(problem, schedule, device.target, device, runtime_sizes=True, texts=texts)
+    multiples = ir.multiples(problem, schedule, device.target, device, texts=texts)
+    return ir.lower(program, device.target, device.arch, smoke_shapes(problem, smoke_fraction, multiples))
 
 
 def refuse_repeated(plan: Plan, history: History, planned: Sequence[Plan]) -> None:

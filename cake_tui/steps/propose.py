@@ -22,7 +22,9 @@ def propose(ctx: Context, number: int) -> Generator[ev.Event, None, tuple[list[A
     """Steps 1 to 6: proposals become plans; what ends here is journaled, the rest is `Planned`."""
     history, settings = ctx.history, ctx.settings
     menu = ctx.menu.current(history)
-    wanted = settings.proposing.round * (settings.proposing.propose_factor if settings.proposing.screen else 1)
+    room = max(1, settings.budget.candidates - history.effective)
+    size = min(settings.proposing.round, room)
+    wanted = size * (settings.proposing.propose_factor if settings.proposing.screen else 1)
     rng = random.Random(f"{history.problem.seed}/{number}")
     injected = [
         Proposal(history.incumbent or 0, queued.moves, queued.reason or "injected", "person", queued.who, queued.id)
@@ -53,8 +55,9 @@ def propose(ctx: Context, number: int) -> Generator[ev.Event, None, tuple[list[A
                 yield planned(ctx, attempts[-1])
             else:
                 papers.append(paper)
-    slots = max(0, settings.proposing.round - len(attempts))
-    kept, dropped = screen.screen(papers, slots, settings.proposing, random.Random(rng.random()))
+    slots = max(0, size - len(attempts))
+    audit = settings.proposing.audit if size < room else 0.0  # audits come on top, but not of the budget
+    kept, dropped = screen.screen(papers, slots, settings.proposing.screen, audit, random.Random(rng.random()))
     for paper in dropped:
         predicted = paper.estimate.predicted_us if paper.estimate else 0.0
         outcome = Screened(step="cost", reason=f"predicted {predicted:.4g} us", predicted_us=predicted)
@@ -99,8 +102,7 @@ def revert(ctx: Context, who: str, reason: str, request: str | None) -> ev.Event
 def on_paper(ctx: Context, proposal: Proposal, schedule: Schedule, level: Level | None) -> plan.Plan:
     """Steps 3 to 6 with what was learnt in the prediction; raises Ended(Rejected)."""
     history = ctx.history
-    fraction = ctx.settings.building.smoke_fraction
-    paper = plan.on_paper(proposal, schedule, level, history.problem, history.device, fraction, ctx.texts)
+    paper = plan.on_paper(proposal, schedule, level, history.problem, history.device, ctx.texts)
     if paper.estimate is None:
         return paper
     return msgspec.structs.replace(paper, estimate=ctx.correction.apply(paper.estimate))

@@ -14,6 +14,7 @@ from cake_tui.ir.expr import (
     ParseError,
     Ref,
     Unary,
+    evaluate,
     evaluate_int,
     parse,
 )
