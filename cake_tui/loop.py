@@ -171,8 +171,12 @@ def _check_and_measure(ctx: Context, attempt: Attempt, seed: int) -> Generator[e
             raise Ended(Crashed(step=row.step, reason=f"the step after {row.step} took the engine down twice"))
         if row.step in ("planned", "build"):
             began = time.monotonic()
+            first = history.problem.reference_is_first and not baseline
+            truth = compare.subject(ctx, 0) if first else None
             limits = (ctx.run_limit_s, ctx.wait)
-            agreement = check.check(history.problem, attempt.built, seed, ctx.executor, *limits, baseline=baseline)
+            agreement = check.check(
+                history.problem, attempt.built, seed, ctx.executor, *limits, baseline=baseline, truth=truth
+            )
             attempt.agreement = agreement
             seconds = time.monotonic() - began
             yield ev.CheckEnded(candidate=attempt.number, seconds=seconds, agreement=agreement)

@@ -43,12 +43,18 @@ def check(
     wait: Wait,
     *,
     baseline: bool,
+    truth: Binaries | None = None,
 ) -> Agreement:
-    """Return how well the candidate agrees; raises Ended(WrongAnswer | LaunchFailed | Crashed | TimedOut)."""
+    """Return how well the candidate agrees; raises Ended(WrongAnswer | LaunchFailed | Crashed | TimedOut).
+
+    `truth` is candidate 0 where the kernel's first setting is held as truth (``reference = "first"``).
+    """
     if baseline:
         return _ask(Check(problem, binaries.full, "baseline", seed, run_limit_s), executor, wait)
-    smoke = _ask(Check(problem, binaries.smoke, "smoke", seed, run_limit_s), executor, wait)
-    full = _ask(Check(problem, binaries.full, "full", seed, run_limit_s), executor, wait)
+    # Each build is compared with the truth's build of the same flavour: they serve the same shapes.
+    small, large = (truth.smoke, truth.full) if truth is not None else (None, None)
+    smoke = _ask(Check(problem, binaries.smoke, "smoke", seed, run_limit_s, small), executor, wait)
+    full = _ask(Check(problem, binaries.full, "full", seed, run_limit_s, large), executor, wait)
     return msgspec.structs.replace(
         full,
         max_abs_err=max(smoke.max_abs_err, full.max_abs_err),

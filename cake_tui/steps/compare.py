@@ -6,9 +6,10 @@ import random
 import statistics
 from collections.abc import Generator
 
+from cake_tui.errors import ENVIRONMENT, UserError
 from cake_tui.model import event as ev
 from cake_tui.model.history import History
-from cake_tui.model.jobs import Timed, TimePairs, TimePeer
+from cake_tui.model.jobs import EvaluatorReply, Refused, Timed, TimePairs, TimePeer
 from cake_tui.model.measure import Series
 from cake_tui.model.row import Row
 from cake_tui.steps import propose
@@ -18,6 +19,7 @@ from cake_tui.steps.context import Context
 from cake_tui.steps.measure import Ask, Take
 
 PLAY_OFF = 4
+HOLDER_TRIES = 3  # fresh evaluators in which a known-good kernel may fail before the machine is to blame
 JOB_LIMIT_S = 300.0  # outer limit of one series; each run has its own, much shorter one
 
 Events = Generator[ev.Event, None, None]
@@ -43,7 +45,13 @@ def taker(ctx: Context, holder: Binaries, candidate: Binaries, number: int) -> T
         ctx.rest(ask.pause_s)
         seed = rng.getrandbits(31)
         job = TimePairs(history.problem, holder.full, candidate.full, ask.pairs, seed, sample_ms, ctx.run_limit_s)
-        reply = ctx.executor.evaluate(job, JOB_LIMIT_S, ctx.wait)
+        for _ in range(HOLDER_TRIES):
+            reply = ctx.executor.evaluate(job, JOB_LIMIT_S, ctx.wait)
+            if not _holder_failed(reply):
+                break
+        else:
+            reason = f"the best so far, which passed every check, fails now: {reason_of(reply)}"
+            raise UserError(f"{reason}; the machine has changed: see cake-tui doctor", ENVIRONMENT)
         raise_ending(reply, "measure")
         if not isinstance(reply, Timed):
             raise TypeError(f"unexpected reply {type(reply).__name__}")
@@ -51,6 +59,11 @@ def taker(ctx: Context, holder: Binaries, candidate: Binaries, number: int) -> T
 
     # Nothing is compared with a baseline that is being timed for the first time: it need not wait for a calm machine.
     return take if number == 0 else ctx.guard.watched(take, ctx.wait)
+
+
+def _holder_failed(reply: EvaluatorReply) -> bool:
+    """The arm that failed was not the candidate's: nothing to charge it with."""
+    return isinstance(reply, Refused) and reply.arm == "holder"
 
 
 def peers(ctx: Context, pairs: int) -> Events:
