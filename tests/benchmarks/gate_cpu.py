@@ -28,6 +28,7 @@ from cake_tui import ir, kernels, registry
 from cake_tui.cli._device import choose
 from cake_tui.cli._trial import RUN_LIMIT_S, SERIES_S, Trial, trial
 from cake_tui.config import Gating, Settings
+from cake_tui.errors import UserError
 from cake_tui.model.jobs import Subject, Timed, TimePairs
 from cake_tui.model.lowered import Lowered
 from cake_tui.model.measure import Series
@@ -127,8 +128,12 @@ def main() -> int:
     problem = kernels.load("matmul_bias_relu", target="c", shapes=[])
     settings = Settings()
     guard = Guard(settings.running.guard_refusals, registry.load("monitors", "host")(chosen.device))
-    with trial(problem, chosen, "gate benchmark", settings.building.smoke_fraction) as one:
-        figures = measured(one, guard, args)
+    try:
+        with trial(problem, chosen, "gate benchmark", settings.building.smoke_fraction) as one:
+            figures = measured(one, guard, args)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
     figures = {"cpu": chosen.device.name, "cores": chosen.device.cores, **figures}
     print(json.dumps(figures, indent=1))
     if args.keep is not None:
