@@ -32,7 +32,8 @@ class StandaloneC:
         mark = MARK + json.dumps(bundle.provenance, sort_keys=True, ensure_ascii=True)
         parts = [
             _head(bundle), mark + "\n\n", BEGIN, source, END, "\n",
-            "#ifndef CAKE_TUI_NO_MAIN\n", _problem_text(bundle), HARNESS.read_text(encoding="utf-8"), "#endif\n",
+            "#ifndef CAKE_TUI_NO_MAIN\n#include <stddef.h>\n", _problem_text(bundle),
+            HARNESS.read_text(encoding="utf-8"), "#endif\n",
         ]  # fmt: skip
         return "".join(parts)
 
