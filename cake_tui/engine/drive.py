@@ -20,7 +20,7 @@ from cake_tui.model.history import History
 from cake_tui.model.outcome import Interrupted
 from cake_tui.monitors import Monitor
 from cake_tui.store import snapshot
-from cake_tui.store.clock import Clocks, GapWatch
+from cake_tui.store.clock import Clocks, GapWatch, seconds_since
 from cake_tui.store.disk import DiskBound
 from cake_tui.store.files import NO_SPACE, free_bytes
 from cake_tui.store.inbox import Inbox, new_id
@@ -123,8 +123,11 @@ class Engine:
         """Journal that an engine has the session, what changed since the last one and what people should hear."""
         self._desk = desk
         self._watch.restart()
-        paused = self.history.state == "paused"
+        paused, ran_before = self.history.state == "paused", self.history.state != "created"
+        away_s = seconds_since(self.history.last_t, self._clocks.wall())
         self.record(ev.EngineStarted(pid=os.getpid(), host=socket.gethostname(), changes=changes))
+        if ran_before:
+            self.record(ev.GapSeen(seconds=away_s, what="offline"))
         if changes and settings is not None:
             self.session.write_settings(settings)
             self.record(ev.SettingsChanged(changes=changes, settings=settings))

@@ -40,6 +40,15 @@ def utc_text(wall: float) -> str:
     return stamp.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def seconds_since(stamp: str, wall: float) -> float:
+    """Return how long ago a stamp of `utc_text` was; 0 where it is none, or in the future."""
+    try:
+        then = datetime.fromisoformat(stamp)
+    except ValueError:
+        return 0.0
+    return max(0.0, wall - (then if then.tzinfo is not None else then.replace(tzinfo=UTC)).timestamp())
+
+
 _SUSPECT_S = 1.0
 
 

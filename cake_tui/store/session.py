@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import tomli_w
 
-from cake_tui.errors import DAMAGED, UserError
+from cake_tui.errors import DAMAGED, ENVIRONMENT, UserError
 from cake_tui.model.event import SessionCreated
 from cake_tui.store.clock import Clocks, utc_text
 from cake_tui.store.disk import DiskBound
@@ -162,7 +162,9 @@ def create(sessions: Path, created: SessionCreated, clocks: Clocks, *, who: str)
         shutil.rmtree(staging, ignore_errors=True)
         make_private_folder(staging)
     except OSError as error:
-        raise UserError(f"sessions folder {sessions}: {error.strerror}; choose another with --sessions") from None
+        raise UserError(
+            f"sessions folder {sessions}: {error.strerror}; choose another with --sessions", ENVIRONMENT
+        ) from None
     try:
         for name in ("candidates", "inbox"):
             (staging / name).mkdir(mode=0o700)
@@ -179,7 +181,7 @@ def create(sessions: Path, created: SessionCreated, clocks: Clocks, *, who: str)
         shutil.rmtree(staging, ignore_errors=True)
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
             refuse_existing(final)
-        raise UserError(f"session folder {final}: {error.strerror}") from None
+        raise UserError(f"session folder {final}: {error.strerror}", ENVIRONMENT) from None
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         raise
@@ -208,7 +210,7 @@ def open_locked(path: Path, *, who: str) -> Session:
     try:
         taken = lock.take()
     except OSError as error:
-        raise UserError(f"{path / 'lock'}: {error.strerror}; the file system must support flock", DAMAGED) from None
+        raise UserError(f"{path / 'lock'}: {error.strerror}; the file system must have locks", ENVIRONMENT) from None
     if not taken:
         raise busy(path.name, path / "lock")
     lock.sign(what=path.name, who=who)

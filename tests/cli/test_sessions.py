@@ -176,7 +176,9 @@ def test_steering_a_detached_run(shell: Shell) -> None:
     assert "allowed: 1 to 64" in shell("set", "a", "round=0", code=2)
     after = [kind for kind in kinds(session)[len(before) :] if not kind.startswith("Request")]
     assert after == ["SettingsChanged"]
+    assert "queued revert_last()" in shell("inject", "a", "revert_last()")
     assert "goes on" in shell("resume", "a")
+    until(lambda: {"BaseReverted", "RequestRefused"} & set(kinds(session)[len(before) + 8 :]))
     until(lambda: len(kinds(session)) > len(before) + 12)
     assert "stopped" in shell("stop", "a")
     assert folded(session).state == "stopped"

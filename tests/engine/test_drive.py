@@ -341,6 +341,20 @@ def test_a_stopped_process_is_a_gap_and_costs_no_budget(tmp_path: Path) -> None:
     assert engine.wait(5) == 143
 
 
+def test_the_time_without_an_engine_is_a_gap_that_costs_nothing(tmp_path: Path) -> None:
+    assert scripted.run(tmp_path, "a", Script(candidates=2)) == 0
+    before = folded(tmp_path / "a").elapsed_s
+    time.sleep(0.4)
+    began = time.monotonic()
+    assert scripted.run(tmp_path, "a", Script(candidates=3)) == 0
+    took = time.monotonic() - began
+    (gap,) = of_kind(tmp_path / "a", ev.GapSeen)
+    assert isinstance(gap, ev.GapSeen)
+    assert gap.what == "offline"
+    assert 0.4 <= gap.seconds < 5
+    assert before <= folded(tmp_path / "a").elapsed_s <= before + took
+
+
 def test_a_snapshot_follows_each_candidate_and_show_folds_the_tail(tmp_path: Path) -> None:
     assert scripted.run(tmp_path, "a", Script(candidates=6)) == 0
     session = tmp_path / "a"
