@@ -163,16 +163,21 @@ class CakeApp(App[int]):
 
     # -- requests --------------------------------------------------------------------------------------
 
-    def send(self, what: str, body: dict[str, Any], text: str) -> None:
-        """Put a request into the inbox; the answer comes through the journal."""
-        if self.read_only:
-            self.say("read-only: this viewer sends nothing", "warn")
-            return
+    def may_send(self) -> bool:
+        """Whether a request could act; says why not."""
         if self.bridge.replay:
             self.say("this is a replay: there is no run to steer", "warn")
-            return
-        if self.bridge.engine_alive is False:
+        elif self.read_only:
+            self.say("read-only: this viewer sends nothing", "warn")
+        elif self.bridge.engine_alive is False:
             self.say(f"no engine runs this session; go on with: cake-tui resume {self.bridge.name}", "warn")
+        else:
+            return True
+        return False
+
+    def send(self, what: str, body: dict[str, Any], text: str) -> None:
+        """Put a request into the inbox; the answer comes through the journal."""
+        if not self.may_send():
             return
         try:
             request = self.bridge.send(what, body, self.you)

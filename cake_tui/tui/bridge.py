@@ -58,7 +58,9 @@ class Fold(msgspec.Struct):
         return cls(History(), Trail())
 
     def apply(self, event: Event) -> None:
-        """Fold one event; one that contradicts the journal before it is counted, never raised."""
+        """Fold one event, once; one that contradicts the journal before it is counted, never raised."""
+        if event.seq <= self.history.seq:
+            return  # read twice: glued records, a journal put back by hand
         try:
             self.history.apply(event)
             self.trail.apply(event, self.history)

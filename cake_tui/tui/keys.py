@@ -38,6 +38,8 @@ KEYS: tuple[Key, ...] = (
         "live",
         2,
     ),
+    Key("run.undo", "u", "undo", "", "take back your last injected move, while it waits", "live"),
+    Key("run.mark", "m", "mark", "", "put a note into the journal", "live"),
     Key("run.export", "e", "export", "export", "export the best kernel to a file", "both", 4),
     Key("replay.back", "left_square_bracket", "step(-1)", "back", "one candidate back", "replay", 1),
     Key("replay.forward", "right_square_bracket", "step(1)", "forward", "one candidate forward", "replay", 2),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from cake_tui import ir
 from cake_tui import menu as menus
 from cake_tui.errors import Ended, UserError
+from cake_tui.ir import cost, laws
 from cake_tui.menu import Action, Menu
 from cake_tui.model.history import History
 from cake_tui.model.outcome import Rejected
@@ -71,7 +73,32 @@ class Moves:
             return Judgement(False, spelled, _refusal(ended))
         if changed == schedule:
             return Judgement(True, spelled, (f"#{number} has this already: it would be answered from the record",))
-        return Judgement(True, spelled, (f"from #{number}, {level}:", *_changes(schedule, changed)))
+        refused, foretold = self._on_paper(schedule, changed)
+        if refused:
+            return Judgement(False, spelled, refused)
+        return Judgement(
+            True, spelled, (f"from #{number}, {level}: {', '.join(_changes(schedule, changed))}", *foretold)
+        )
+
+    def _on_paper(self, old: Schedule, new: Schedule) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What the laws say against the program, and what record and cost model say of it."""
+        problem, device = self.history.problem, self.history.device
+        constant = len(problem.shapes) == 1
+        try:
+            program = ir.build(problem, new, device.target, device, runtime_sizes=not constant)
+            diagnostics = laws.verify(program, device)
+            if diagnostics:
+                return tuple(diagnostic.text for diagnostic in diagnostics[:3]), ()
+            lowered = ir.lower(program, device.target, device.arch, problem.shapes)
+            before = ir.build(problem, old, device.target, device, runtime_sizes=not constant)
+        except Ended as ended:
+            return _refusal(ended), ()
+        known = self.history.by_source.get(lowered.sha256)
+        if known is not None:
+            row = self.history.rows[known]
+            ended_as = row.verdict or row.outcome or "in flight"
+            return (), (f"the same source as #{known} ({ended_as}): it would be answered from the record",)
+        return (), _foretold(*(cost.estimate(each, device, problem.shapes) for each in (before, program)))
 
     def _revert(self, spelled: str, count: int) -> Judgement:
         if count > 1:
@@ -95,9 +122,20 @@ def _refusal(ended: Ended) -> tuple[str, ...]:
     return (outcome.reason or type(outcome).__name__,)
 
 
+def _foretold(before: cost.Estimate | None, after: cost.Estimate | None) -> tuple[str, ...]:
+    """The cost model on the two programs, against each other; it is not asked what it would not say."""
+    if before is None or after is None or before.abstains or after.abstains or before.predicted_us <= 0:
+        return ("the laws accept it; the cost model abstains",)
+    ratio = after.predicted_us / before.predicted_us
+    word = "slower" if ratio > 1 else "faster"
+    share = abs(ratio - 1) if ratio > 1 else 1 / ratio - 1
+    text = "no difference" if share < 0.005 else f"about {100 * share:.0f} % {word}"
+    return (f"the laws accept it; the cost model expects {text} (bound by {after.bound_by})",)
+
+
 def _changes(old: Schedule, new: Schedule) -> list[str]:
     """``block_k 16 → 32`` for each knob; a new structure first."""
-    lines = [] if old.structure == new.structure else [f"structure {old.structure} → {new.structure}"]
+    lines = [] if old.structure == new.structure else [f"{old.structure} → {new.structure}"]
     before, after = dict(old.knobs), dict(new.knobs)
     for name in sorted({*before, *after}):
         if before.get(name) != after.get(name):

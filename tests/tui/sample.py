@@ -105,6 +105,13 @@ void main_task(const int task[3], const float *a, const float *b, const float *b
 """
 
 
+def _schedule(structure: str, block_k: int, thread_m: int) -> Schedule:
+    """A legal schedule of the packed or tiled structure."""
+    knobs = {"block_k": block_k, "pad": 0, "shared": True, "thread_m": thread_m, "thread_n": 1, "threads_x": 4,
+             "threads_y": 4, "unroll": 1, "vector": 16}  # fmt: skip
+    return Schedule.of(structure, knobs)
+
+
 class Sample:
     """Builds a session folder event by event; `clock` is the session's monotonic time in seconds.
 
@@ -221,8 +228,8 @@ class Sample:
         action, arguments = self.rng.choice(ACTIONS)
         proposal = Proposal(self.incumbent, (Move(action, arguments),), "low arithmetic intensity", "finding", "bandit")
         structure = "packed" if self.number > 20 else "tiled" if self.number > 4 else "naive"
-        knobs = {"block_k": self.rng.choice((64, 128, 256)), "thread_m": self.rng.choice((4, 8, 12)), "thread_n": 1}
-        schedule = Schedule.of(structure, knobs)
+        block_k, thread_m = self.rng.choice((64, 128, 256)), self.rng.choice((4, 8, 12))
+        schedule = _schedule(structure, block_k, thread_m) if structure != "naive" else Schedule("naive")
         draw = self.rng.random()
         if draw < 0.10:
             self._short(proposal, schedule, Rejected(step="laws", reason="panel_b needs 40960 bytes, L1 has 32768"))
@@ -361,7 +368,7 @@ def running(folder: Path, candidates: int = 150, **options: Any) -> Sample:
     sample.run(candidates - candidates * 3 // 5)
     sample.put(ev.RoundBegan(round=sample.round + 1, size=4, incumbent=sample.incumbent))
     for ended in ("build", ""):
-        schedule = Schedule.of("packed", {"block_k": 256, "thread_m": 8})
+        schedule = _schedule("packed", 256, 8)
         proposal = Proposal(sample.incumbent, (Move("apply_unroll", (("factor", 8),)),), "probe", "probe", "bandit")
         sample._plan(proposal, schedule, sample.best_us)
         if ended:

@@ -230,7 +230,8 @@ def test_inject_refuses_with_a_reason_and_sends_a_legal_move(sample: Sample) -> 
 
     async def script(app: CakeApp, pilot: Pilot[int]) -> None:
         await press(app, pilot, "i")
-        await press(app, pilot, *"apply_unr", "tab")
+        await press(app, pilot, *"apply_unr")
+        await press(app, pilot, "tab")
         assert "apply_unroll(" in text_of(app)
         assert "factor" in text_of(app)
         await press(app, pilot, *"3)", "enter")
@@ -267,6 +268,15 @@ def test_a_refusal_by_the_engine_is_shown_with_its_reason(sample: Sample) -> Non
         assert "pause: refused: it is paused [/already]" in text_of(app)
 
     play(app, script)
+
+
+def test_undo_takes_back_ones_own_request_and_a_mark_is_sent(sample: Sample) -> None:
+    move = {"action": "apply_unroll", "arguments": [["factor", 4]]}
+    sample.put(ev.RequestTaken(id="mine", who="sam", what="inject", body={"moves": [move]}))
+    sample.put(ev.RequestTaken(id="other", who="bob", what="inject", body={"moves": [move]}))
+    text_after(app_of(sample), ["u", "m", *"look", "enter"])
+    sent = [(entry["what"], entry["body"]) for entry in requests(sample)]
+    assert sent == [("undo", {"request": "mine"}), ("mark", {"note": "look"})]
 
 
 def test_p_resumes_a_paused_run(sample: Sample) -> None:
@@ -339,16 +349,13 @@ def test_help_lists_every_key_and_scrolls_at_eighty_columns(finished_sample: Sam
 
 # -- outside text --------------------------------------------------------------------------------------
 
-HOSTILE = (
-    "k.cu(12): error: mm<[/BM]> [/dim] [/",
-    "a[i][/*pad*/] [red]x",
-    "\x1b[2J\x1b]0;title\x07\x9b31m",
-    "nul\x00 cr\rlf\nx",
-    "日本語 e\u0301 👩\u200d👩\u200d👧 🇩🇪 \u202eabc",
-    "x" * 10_000,
-    "[@click=app.exit()]here[/]",
-    "$(rm -rf) `id` \\[",
-)
+HOSTILE = {
+    "markup": "k.cu(12): error: mm<[/BM]> [/dim] [/",
+    "links": "[@click=app.exit()]here[/] a[i][/*pad*/] [red]x \\[",
+    "controls": "\x1b[2J\x1b]0;title\x07\x9b31m nul\x00 cr\rlf\nx",
+    "wide": "日本語 e\u0301 👩\u200d👩\u200d👧 🇩🇪 \u202eabc",
+    "long": "x" * 10_000,
+}
 
 
 def hostile_session(folder: Path, text: str) -> Sample:
@@ -392,7 +399,7 @@ def hostile_session(folder: Path, text: str) -> Sample:
     return sample
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_text_is_shown_literally_everywhere(text: str, tmp_path: Path) -> None:
     sample = hostile_session(tmp_path / "s", text)
     app = app_of(sample)
@@ -419,7 +426,7 @@ def test_hostile_text_is_shown_literally_everywhere(text: str, tmp_path: Path) -
         piece = text[:12]
         if piece.isascii() and piece.isprintable():
             assert piece in seen
-        for width, height in ((80, 24), (40, 12), (1, 1), (120, 40)):
+        for width, height in ((80, 24), (1, 1)):
             await pilot.resize_terminal(width, height)
             await settle(app, pilot)
 

@@ -120,7 +120,7 @@ def test_a_replaced_journal_is_folded_anew(sample: Sample) -> None:
 
 def test_events_that_contradict_the_record_are_counted_not_raised(sample: Sample) -> None:
     with (sample.folder / "journal.jsonl").open("ab") as file:
-        file.write(b'{"kind":"RequestTaken","seq":9,"id":"a","who":"b","what":"inject","body":{"moves":[[1]]}}\n')
+        file.write(b'{"kind":"RequestTaken","seq":99999,"id":"a","who":"b","what":"inject","body":{"moves":[[1]]}}\n')
     bridge = Bridge(sample.folder)
     bridge.poll()
     assert bridge.fold.damaged == 1

@@ -59,6 +59,10 @@ class Dialog(ModalScreen[None], inherit_bindings=False):
         """What the box says."""
         raise NotImplementedError
 
+    def caption(self) -> str:
+        """The title."""
+        return self.title_text
+
     def hint(self) -> str:
         """Keys, at the end of the rule."""
         return "esc close"
@@ -76,7 +80,7 @@ class Dialog(ModalScreen[None], inherit_bindings=False):
         width, height = self.box.size
         if width < 1 or height < 1:
             return
-        rule = fmt.spread(((f" {self.title_text}", "focus"),), ((f"{self.hint()} ", "dim"),), width)
+        rule = fmt.spread(((f" {self.caption()}", "focus"),), ((f"{self.hint()} ", "dim"),), width)
         found = self.lines(width)
         self.top = max(0, min(self.top, len(found) - (height - 1)))
         self.box.put([rule, *found[self.top : self.top + height - 1]])

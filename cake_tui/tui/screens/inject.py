@@ -131,7 +131,9 @@ class Inject(Dialog):
     def _where(self) -> Line:
         waiting = len(self.history.queue)
         place = "first in the next round" if not waiting else f"after {waiting} waiting"
-        base = self.moves.base if self.moves is not None else None
+        if self.moves is None:
+            return ((f" as {fmt.visible(self.you, 40)}", "dim"),)
+        base = self.moves.base
         start = f"from the incumbent, #{base[0]} {base[1].text}" if base else "no incumbent yet"
         return ((f" as {fmt.visible(self.you, 40)}, {place}, {fmt.visible(start, 300)}", "dim"),)
 

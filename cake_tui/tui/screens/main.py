@@ -13,6 +13,7 @@ from cake_tui.tui.bridge import ReplayBridge
 from cake_tui.tui.headline import Headline
 from cake_tui.tui.keys import bindings
 from cake_tui.tui.pane import Pane
+from cake_tui.tui.screens.ask import Ask
 from cake_tui.tui.screens.exact import Exact
 from cake_tui.tui.screens.help import Help
 from cake_tui.tui.screens.inject import Inject
@@ -147,13 +148,29 @@ class Main(Screen[None], inherit_bindings=False):
         history = viewer.bridge.fold.history
         if history.session is None:
             viewer.say("the session has not begun", "warn")
-        elif viewer.read_only:
-            viewer.say("read-only: this viewer sends nothing", "warn")
-        else:
+        elif viewer.may_send():
             viewer.push_screen(Inject(history, viewer.you, self._send_move, viewer.ascii))
 
     def _send_move(self, text: str) -> None:
         self.viewer.send("inject", {"text": text, "reason": ""}, f"inject {text}")
+
+    def action_undo(self) -> None:
+        """Take back what waits: one's own last request, else the last one."""
+        viewer = self.viewer
+        queue = viewer.bridge.fold.history.queue
+        waiting = [entry.id for entry in queue.values() if entry.who == viewer.you] or list(queue)
+        if waiting:
+            viewer.send("undo", {"request": waiting[-1]}, "undo")
+        else:
+            viewer.say("nothing is waiting in the queue")
+
+    def action_mark(self) -> None:
+        """Ask for a note."""
+        if self.viewer.may_send():
+            self.viewer.push_screen(Ask("mark", "a note for the journal", self._send_mark, self.viewer.ascii))
+
+    def _send_mark(self, text: str) -> None:
+        self.viewer.send("mark", {"note": text}, "mark")
 
     def action_export(self) -> None:
         """Export the best."""

@@ -1,0 +1,63 @@
+"""Ask: one line of text, sent with enter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rich.highlighter import NullHighlighter
+from textual.binding import Binding
+from textual.widget import Widget
+from textual.widgets import Input
+
+from cake_tui.tui.format import Line
+from cake_tui.tui.screens.dialog import Dialog
+
+LONGEST = 500
+
+
+class Ask(Dialog):
+    """`send` gets the text, stripped; an empty one is not sent."""
+
+    DEFAULT_CSS = """
+    Ask > Vertical { max-height: 5; }
+    Ask Input { border: none; height: 1; padding: 0 1; background: ansi_default; color: ansi_default; }
+    Ask Input:focus { border: none; background: ansi_default; }
+    """
+
+    BINDINGS = [Binding("escape", "dismiss_dialog", "close", show=False, priority=True)]
+
+    def __init__(self, title: str, about: str, send: Callable[[str], None], ascii: bool = False) -> None:  # noqa: A002
+        super().__init__(ascii)
+        self.heading = title
+        self.about = about
+        self.send = send
+        self.input = Input(id="text", highlighter=NullHighlighter(), max_length=LONGEST)
+        self.input.cursor_blink = False
+
+    def parts(self) -> list[Widget]:
+        """What it is, and the field."""
+        return [self.box, self.input]
+
+    def caption(self) -> str:
+        """What is asked for."""
+        return self.heading
+
+    def hint(self) -> str:
+        """Keys."""
+        return "enter send  esc close"
+
+    def lines(self, width: int) -> list[Line]:
+        """One line of words."""
+        return [((f" {self.about}", "dim"),)]
+
+    def on_mount(self) -> None:
+        """The field takes the keys."""
+        super().on_mount()
+        self.input.focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Send and close."""
+        text = event.value.strip()
+        if text:
+            self.send(text)
+        self.dismiss(None)
