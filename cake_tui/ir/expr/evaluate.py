@@ -21,9 +21,9 @@ class EvaluationError(ValueError):
 def evaluate(expr: Expr, names: Mapping[str, Value]) -> Value:
     """Return the expression's value; a fraction that stays comes back as a float. Raises EvaluationError."""
     found = _value(expr, names)
-    if isinstance(found, Fraction):
-        return int(found) if found.denominator == 1 else float(found)
-    return found
+    if isinstance(found, int | float):
+        return found
+    return int(found) if found.denominator == 1 else float(found)
 
 
 def evaluate_int(expr: Expr, names: Mapping[str, Value]) -> int:
@@ -43,30 +43,30 @@ def evaluate_bool(expr: Expr, names: Mapping[str, Value]) -> bool:
 
 
 def _value(expr: Expr, names: Mapping[str, Value]) -> _Exact:
-    match expr:
-        case Number(value):
-            return value
-        case Name(name):
-            if name not in names:
-                known = ", ".join(sorted(names)) or "none"
-                raise EvaluationError(f"no value for {name}; known names: {known}")
-            return names[name]
-        case Unary("-", operand):
-            return -_value(operand, names)
-        case Unary(_, operand):
-            return not _value(operand, names)
-        case Binary("and", left, right):
-            return bool(_value(left, names)) and bool(_value(right, names))
-        case Binary("or", left, right):
-            return bool(_value(left, names)) or bool(_value(right, names))
-        case Binary(op, left, right):
-            return _binary(op, _value(left, names), _value(right, names), expr)
-        case Call("select", (condition, yes, no)):
+    # By exact type: `match` asks one class after the other whether it has the node, slowly for structs.
+    if type(expr) is Number:
+        return expr.value
+    if type(expr) is Name:
+        if expr.name not in names:
+            known = ", ".join(sorted(names)) or "none"
+            raise EvaluationError(f"no value for {expr.name}; known names: {known}")
+        return names[expr.name]
+    if type(expr) is Binary:
+        if expr.op == "and":
+            return bool(_value(expr.left, names)) and bool(_value(expr.right, names))
+        if expr.op == "or":
+            return bool(_value(expr.left, names)) or bool(_value(expr.right, names))
+        return _binary(expr.op, _value(expr.left, names), _value(expr.right, names), expr)
+    if type(expr) is Unary:
+        operand = _value(expr.operand, names)
+        return -operand if expr.op == "-" else not operand
+    if type(expr) is Call:
+        if expr.function == "select":
+            condition, yes, no = expr.arguments
             return _value(yes, names) if _value(condition, names) else _value(no, names)
-        case Call(function, arguments):
-            return _call(function, [_value(argument, names) for argument in arguments], expr)
-        case Ref(buffer=buffer):
-            raise EvaluationError(f"{buffer} is a buffer: {show(expr)} has no value here")
+        return _call(expr.function, [_value(argument, names) for argument in expr.arguments], expr)
+    assert type(expr) is Ref  # the last kind there is
+    raise EvaluationError(f"{expr.buffer} is a buffer: {show(expr)} has no value here")
 
 
 def _binary(op: str, left: _Exact, right: _Exact, expr: Expr) -> _Exact:
@@ -79,9 +79,7 @@ def _binary(op: str, left: _Exact, right: _Exact, expr: Expr) -> _Exact:
             case "*":
                 found = left * right
             case "/":
-                found = left / right if isinstance(left, float) or isinstance(right, float) else Fraction(left) / right
-                if isinstance(found, Fraction) and found.denominator == 1:
-                    found = int(found)
+                found = _quotient(left, right)
             case "%":
                 found = left % right
             case _:
@@ -91,6 +89,15 @@ def _binary(op: str, left: _Exact, right: _Exact, expr: Expr) -> _Exact:
     if isinstance(found, int) and abs(found) > _HUGE:
         raise EvaluationError(f"{show(expr)} is too large")
     return found
+
+
+def _quotient(left: _Exact, right: _Exact) -> _Exact:
+    if type(left) is int and type(right) is int and left % right == 0:
+        return left // right
+    if isinstance(left, float) or isinstance(right, float):
+        return left / right
+    found = Fraction(left) / right
+    return int(found) if found.denominator == 1 else found
 
 
 def _compare(op: str, left: _Exact, right: _Exact) -> bool:

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 import msgspec
 
 
-class Number(msgspec.Struct, frozen=True):
+class Number(msgspec.Struct, frozen=True, gc=False):
     """A constant; whole numbers stay `int`."""
 
     value: int | float
 
 
-class Name(msgspec.Struct, frozen=True):
+class Name(msgspec.Struct, frozen=True, gc=False):
     """A size, a constant, a grid axis, a loop variable or the element of a named span."""
 
     name: str
 
 
-class Unary(msgspec.Struct, frozen=True):
+class Unary(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """``-x`` or ``not x``."""
 
     op: str
     operand: Expr
 
 
-class Binary(msgspec.Struct, frozen=True):
+class Binary(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """Arithmetic, comparison or logic. ``/`` of whole numbers is exact; round it with ceil or floor."""
 
     op: str
@@ -35,14 +35,14 @@ class Binary(msgspec.Struct, frozen=True):
     right: Expr
 
 
-class Call(msgspec.Struct, frozen=True):
+class Call(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """A function of the closed list `FUNCTIONS`."""
 
     function: str
     arguments: tuple[Expr, ...]
 
 
-class Span(msgspec.Struct, frozen=True):
+class Span(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """``start +: length``, or ``n in start +: length`` which names the element's coordinate for `where` and maps."""
 
     start: Expr
@@ -50,11 +50,11 @@ class Span(msgspec.Struct, frozen=True):
     axis: str = ""
 
 
-class All(msgspec.Struct, frozen=True):
+class All(msgspec.Struct, frozen=True, gc=False):
     """``:``, the whole axis."""
 
 
-class Ref(msgspec.Struct, frozen=True):
+class Ref(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """An element or a tile of a buffer; axes behind the last index are whole, so no index means all of it."""
 
     buffer: str
@@ -85,66 +85,69 @@ def number(value: int | float) -> Number:
 
 def parts(expr: Expr | Index) -> tuple[Expr, ...]:
     """Return the expressions directly inside `expr`, those of spans included."""
-    match expr:
-        case Unary(operand=operand):
-            return (operand,)
-        case Binary(left=left, right=right):
-            return (left, right)
-        case Call(arguments=arguments):
-            return arguments
-        case Span(start=start, length=length):
-            return (start, length)
-        case Ref(indices=indices):
-            inside: list[Expr] = []
-            for index in indices:
-                if isinstance(index, Span):
-                    inside += (index.start, index.length)
-                elif not isinstance(index, All):
-                    inside.append(index)
-            return tuple(inside)
-        case _:
-            return ()
+    # By exact type: asking a struct whether it is an instance of another class is slow, and this is asked most.
+    if type(expr) is Number or type(expr) is Name:
+        return ()
+    if type(expr) is Binary:
+        return (expr.left, expr.right)
+    if type(expr) is Ref:
+        inside: list[Expr] = []
+        for index in expr.indices:
+            if type(index) is Span:
+                inside += (index.start, index.length)
+            elif type(index) is not All:
+                inside.append(index)  # type: ignore[arg-type]
+        return tuple(inside)
+    if type(expr) is Call:
+        return expr.arguments
+    if type(expr) is Span:
+        return (expr.start, expr.length)
+    return (expr.operand,) if type(expr) is Unary else ()
 
 
-def walk(expr: Expr | Index) -> Iterator[Expr | Index]:
-    """Yield `expr` and everything inside it, outermost first."""
-    yield expr
-    for part in parts(expr):
-        yield from walk(part)
+def walk(expr: Expr | Index) -> list[Expr | Index]:
+    """Return `expr` and everything inside it, outermost first."""
+    found: list[Expr | Index] = []
+    left: list[Expr | Index] = [expr]
+    while left:
+        node = left.pop()
+        found.append(node)
+        left += parts(node)[::-1]
+    return found
 
 
 @lru_cache(maxsize=1 << 14)
 def names_in(expr: Expr | Index) -> frozenset[str]:
     """Return every name that `expr` uses; buffers are not names."""
-    return frozenset(node.name for node in walk(expr) if isinstance(node, Name))
+    return frozenset(node.name for node in walk(expr) if type(node) is Name)
 
 
 def refs_in(expr: Expr | Index) -> tuple[Ref, ...]:
     """Return every reference into a buffer, outermost first."""
-    return tuple(node for node in walk(expr) if isinstance(node, Ref))
+    return tuple(node for node in walk(expr) if type(node) is Ref)
 
 
 def rewrite(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
     """Return `expr` with every node replaced for which `change` gives another, innermost first."""
-
-    def index(old: Index) -> Index:
-        if isinstance(old, Span):
-            return Span(rewrite(old.start, change), rewrite(old.length, change), old.axis)
-        return old if isinstance(old, All) else rewrite(old, change)
-
-    match expr:
-        case Unary(op, operand):
-            new: Expr = Unary(op, rewrite(operand, change))
-        case Binary(op, left, right):
-            new = Binary(op, rewrite(left, change), rewrite(right, change))
-        case Call(function, arguments):
-            new = Call(function, tuple(rewrite(argument, change) for argument in arguments))
-        case Ref(buffer, indices):
-            new = Ref(buffer, tuple(index(old) for old in indices))
-        case _:
-            new = expr
+    new = expr
+    if type(expr) is Binary:
+        left, right = rewrite(expr.left, change), rewrite(expr.right, change)
+        if left is not expr.left or right is not expr.right:
+            new = Binary(expr.op, left, right)
+    elif type(expr) is Unary:
+        new = Unary(expr.op, rewrite(expr.operand, change))
+    elif type(expr) is Call:
+        new = Call(expr.function, tuple(rewrite(argument, change) for argument in expr.arguments))
+    elif type(expr) is Ref and expr.indices:
+        new = Ref(expr.buffer, tuple(_rewrite_index(index, change) for index in expr.indices))
     changed = change(new)
     return new if changed is None else changed
+
+
+def _rewrite_index(index: Index, change: Callable[[Expr], Expr | None]) -> Index:
+    if type(index) is Span:
+        return Span(rewrite(index.start, change), rewrite(index.length, change), index.axis)
+    return index if isinstance(index, All | Span) else rewrite(index, change)
 
 
 def substitute(expr: Expr, values: Mapping[str, Expr]) -> Expr:

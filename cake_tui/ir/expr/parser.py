@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from functools import lru_cache
 
 from cake_tui.ir.expr.nodes import (
     COMPARISONS,
@@ -28,6 +29,18 @@ _WORDS = frozenset(["and", "or", "not", "in", "inf", "where", "else"])
 
 def parse(text: str, buffers: Container[str] = ()) -> Expr:
     """Parse one expression; bare names in `buffers` become whole references. Raises ParseError with the column."""
+    if isinstance(buffers, tuple | frozenset):
+        return _parsed(text, buffers)
+    return _read(text, buffers)
+
+
+@lru_cache(maxsize=1 << 11)
+def _parsed(text: str, buffers: tuple[str, ...] | frozenset[str]) -> Expr:
+    # Builders ask for the same few expressions with every candidate.
+    return _read(text, buffers)
+
+
+def _read(text: str, buffers: Container[str]) -> Expr:
     if "\n" in text or "\t" in text:
         text = text.replace("\n", " ").replace("\t", " ")
     cursor = Cursor(tokens_of(text), 1)
