@@ -18,6 +18,7 @@ from cake_tui.tui import format as fmt
 from cake_tui.tui.bridge import Bridge
 from cake_tui.tui.keys import KEYS
 from cake_tui.tui.pane import Pane
+from cake_tui.tui.screens.inject import Inject
 from cake_tui.tui.screens.main import Main
 from cake_tui.tui.views import View, view_of
 
@@ -35,7 +36,6 @@ class CakeApp(App[int]):
     #headline { height: 3; } #tabs { height: 1; } #foot { height: 1; dock: bottom; }
     """
     BINDINGS = [Binding("ctrl+c,ctrl+q", "detach", "detach", id="app.detach", show=False, priority=True)]
-    COMMANDS = App.COMMANDS
 
     def __init__(
         self,
@@ -100,6 +100,8 @@ class CakeApp(App[int]):
         self._view = self.view()
         self._main.show(self._view)
         self._foot()
+        if isinstance(self.screen, Inject):
+            self.screen.judge_again()
 
     def view(self) -> View:
         """The moment as panes see it."""

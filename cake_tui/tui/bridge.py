@@ -89,7 +89,6 @@ class Bridge:
         self.fold = Fold.empty()
         self._alive = alive or _lock_held
         self.engine_alive: bool | None = None
-        self._alive_asked = 0.0
 
     @property
     def cursor(self) -> int:

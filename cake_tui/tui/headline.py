@@ -93,6 +93,10 @@ def _best(view: View) -> list[Part]:
 def _what(view: View) -> list[Part]:
     """Session, kernel and shape, backend and agent."""
     parts: list[Part] = [(50, ((fmt.visible(view.name, 40), "strong"),))]
+    if view.read_only and not view.replay:
+        parts.append((60, (("read-only", "accent"),)))
+    if view.damaged:
+        parts.append((58, ((f"{view.damaged} lines of the record passed over", "warn"),)))
     session = view.history.session
     if session is not None:
         problem = session.problem

@@ -45,10 +45,6 @@ class LinesWidget(Widget):
         if dirty:
             self.refresh(*dirty)
 
-    def text(self) -> str:
-        """What is on screen as plain text, for tests and the plain mode."""
-        return "\n".join("".join(text for text, _ in line).rstrip() for line in self._on_screen)
-
     def render_line(self, y: int) -> Strip:
         """Return one line's strip."""
         width = self.size.width

@@ -34,7 +34,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Scale:
-    """Value to row: row 0 is the top. `flipped` puts small values on top (times)."""
+    """Value to row: row 0 is the top and holds `high`."""
 
     low: float
     high: float
@@ -52,6 +52,10 @@ class Scale:
         else:
             share = (value - self.low) / (self.high - self.low)
         return max(0, min(self.rows - 1, round((1 - share) * (self.rows - 1))))
+
+    def holds(self, value: float) -> bool:
+        """Whether a value lies within the plot."""
+        return self.low <= value <= self.high * (1 + 1e-9)
 
     def at(self, share: float) -> float:
         """The value at a share of the height, 0 the bottom."""

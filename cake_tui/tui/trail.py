@@ -38,7 +38,6 @@ class Gated(msgspec.Struct, frozen=True):
 class Trail(msgspec.Struct):
     """Folded beside `History` from the same events."""
 
-    events: int = 0
     guards: dict[str, Guarded] = {}
     last_gate: Gated | None = None
     drift: list[float] = []  # ln of the incumbent's refreshed time over its first, newest last
@@ -50,7 +49,6 @@ class Trail(msgspec.Struct):
 
     def apply(self, event: ev.Event, history: History) -> None:
         """Fold one event; `history` has folded it already."""
-        self.events += 1
         self.last_mono, self.last_boot = event.mono, event.boot
         handler = _HANDLERS.get(type(event))
         if handler is not None:

@@ -196,6 +196,14 @@ class Sample:
             block_k=knobs.get("block_k", 512), thread_m=knobs.get("thread_m", 4),
         )  # fmt: skip
 
+    def schedule_of_best(self) -> Schedule:
+        """The incumbent's schedule, as the journal has it."""
+        for line in (self.folder / "journal.jsonl").read_bytes().splitlines():
+            event = msgspec.json.decode(line, type=ev.AnyEvent)
+            if isinstance(event, ev.Planned) and event.candidate == self.incumbent:
+                return event.schedule
+        raise LookupError(self.incumbent)
+
     # -- candidates ------------------------------------------------------------------------------------
 
     def start(self) -> None:

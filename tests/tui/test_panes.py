@@ -10,7 +10,7 @@ import pytest
 from textual.binding import Binding
 from textual.pilot import Pilot
 
-from cake_tui import registry
+from cake_tui import ir, registry
 from cake_tui.model import event as ev
 from cake_tui.model.measure import Stale
 from cake_tui.model.move import Move, Proposal
@@ -22,7 +22,7 @@ from cake_tui.tui.pane import Pane
 from tests.tui.conftest import app_of
 from tests.tui.picture import text_of
 from tests.tui.pilot import play, press, settle, text_after
-from tests.tui.sample import Sample
+from tests.tui.sample import DEVICE, PROBLEM, Sample
 
 PANES = registry.names("tui/panes")
 SIZES = ((120, 40), (80, 24), (40, 12), (200, 60))
@@ -268,6 +268,38 @@ def test_a_refusal_by_the_engine_is_shown_with_its_reason(sample: Sample) -> Non
         assert "pause: refused: it is paused [/already]" in text_of(app)
 
     play(app, script)
+
+
+def test_a_move_is_judged_again_when_the_best_changes_meanwhile(sample: Sample) -> None:
+    app = app_of(sample)
+
+    async def script(app: CakeApp, pilot: Pilot[int]) -> None:
+        await press(app, pilot, "i")
+        await press(app, pilot, *"apply_unroll(4)")
+        assert f"from #{sample.incumbent}," in text_of(app)
+        before = sample.incumbent
+        while sample.incumbent == before:
+            sample.run(1)
+        app.tick()
+        await settle(app, pilot)
+        assert f"from #{sample.incumbent}," in text_of(app)
+
+    play(app, script)
+
+
+def test_export_writes_the_best_and_says_where(sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "export: " in text_after(app_of(sample), ["e"])  # nothing to export from: a reason, no file
+    assert not list(tmp_path.glob("*.c"))
+    schedule = sample.schedule_of_best()
+    program = ir.build(PROBLEM, schedule, "c", DEVICE, runtime_sizes=False)
+    lowered = ir.lower(program, "c", DEVICE.arch, PROBLEM.shapes)
+    (sample.folder / "best" / "lowered.json").write_bytes(msgspec.json.encode(lowered))
+    for name in (f"first-{sample.incumbent}.c", f"first-{sample.incumbent}-2.c"):  # nothing is overwritten
+        said = text_after(app_of(sample), ["e"], size=(200, 60))
+        assert f"exported #{sample.incumbent}" in said
+        assert name in said
+        assert lowered.source in (tmp_path / name).read_text()
 
 
 def test_undo_takes_back_ones_own_request_and_a_mark_is_sent(sample: Sample) -> None:

@@ -41,7 +41,13 @@ WIDE, MIDDLE, SMALL = (120, 40), (80, 24), (40, 12)
 STATES: dict[str, State] = {
     "running": State(),
     "paused": State(events=(ev.RequestTaken(id="p", who="sam", what="pause"),)),
-    "stalled": State(events=(ev.Stalled(rounds=22),)),
+    "stalled": State(
+        events=(
+            ev.RoundBegan(round=61, size=4, incumbent=0),
+            ev.RoundEnded(round=61, accepted=0, summary={}),
+            ev.Stalled(rounds=22),
+        )
+    ),
     "inject": State(keys=("i", *"apply_register_block(4, 5)")),
     "board": State(keys=("4", "z", "down", "down")),
     "best": State(keys=("1", "z")),

@@ -15,7 +15,7 @@ from cake_tui.store.snapshot import fold as store_fold
 from cake_tui.tui.bridge import Bridge, Fold, Now, ReplayBridge
 from cake_tui.tui.reader import JournalReader
 from cake_tui.tui.telemetry import Telemetry
-from cake_tui.tui.views import status_of
+from cake_tui.tui.views import status_of, view_of
 from tests.tui.sample import START, Sample
 
 
@@ -124,6 +124,7 @@ def test_events_that_contradict_the_record_are_counted_not_raised(sample: Sample
     bridge = Bridge(sample.folder)
     bridge.poll()
     assert bridge.fold.damaged == 1
+    assert view_of(bridge, you="sam", selected=None).damaged == 1
 
 
 def test_a_missing_or_unreadable_journal_is_no_event(tmp_path: Path) -> None:

@@ -13,6 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from cake_tui.model import event as ev
+from cake_tui.model.move import Move, Proposal
+from cake_tui.model.outcome import Measured
+from cake_tui.model.schedule import Schedule
 from tests.tui.pty_terminal import ROOT, PtyTerminal
 from tests.tui.sample import Sample
 
@@ -166,8 +170,6 @@ def test_a_screen_on_which_only_stderr_is_redirected_gets_plain_lines(locked: Sa
 
 
 def test_nothing_is_sent_while_nothing_changes(locked: Sample) -> None:
-    from cake_tui.model import event as ev
-
     locked.put(ev.RequestTaken(id="r2", who="bob", what="pause"))
     with attach(locked) as terminal:
         terminal.wait_for("PAUSED by bob")
@@ -223,3 +225,24 @@ def test_pausing_by_key_puts_one_request_into_the_inbox(locked: Sample) -> None:
     assert len(files) == 1
     assert b'"who":"sam"' in files[0].read_bytes()
     assert files[0].stat().st_mode & 0o077 == 0
+
+
+def test_wide_and_joined_characters_leave_the_columns_where_they_are(locked: Sample) -> None:
+    text = "日本語 e\u0301 👩\u200d👩\u200d👧 🇩🇪 👍🏽 \u202eabc"
+    move = Move(text, ((text, text),))
+    for _ in range(12):
+        proposal = Proposal(locked.incumbent, (move,), text, "llm", text)
+        outcome = Measured(verdict="slower", avg_us=1500.0, reason=text)
+        schedule = Schedule("packed")
+        locked.put(ev.Planned(candidate=locked.number, round=99, proposal=proposal, level="micro", schedule=schedule,
+                              predicted_us=None, source_sha256=""))  # fmt: skip
+        locked.put(ev.Coarse(candidate=locked.number, against=0, seconds=1, avg_us=1500.0, runs_us=(), gain=5.0))
+        locked.put(ev.CandidateEnded(candidate=locked.number, round=99, outcome=outcome))
+        locked.number += 1
+    with attach(locked) as terminal:
+        terminal.wait_for("日本語")
+        terminal.read(1.0)
+        gap = terminal.text().splitlines()[16].index("─ 2 feedback") - 1
+        cells = [terminal.screen.buffer[row][gap].data for row in range(16, 29)]
+        assert "".join(cells).strip() == ""
+        assert any("日" in terminal.screen.buffer[row][column].data for row in range(16, 29) for column in range(gap))

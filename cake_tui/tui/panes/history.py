@@ -14,6 +14,7 @@ from cake_tui.tui.plot import Canvas, Columns, Scale, axis, nice_above
 from cake_tui.tui.views import View, goal_us
 
 MARGIN = 7  # cells for labels at the left
+FAR_GOAL = 1.6  # a goal further off than this times the best or a peer is named at the edge, not drawn to scale
 # In one column the heaviest failure shows.
 FAILURES = ("WrongAnswer", "Crashed", "TimedOut", "LaunchFailed", "BuildFailed", "Rejected", "Interrupted")
 
@@ -118,7 +119,7 @@ class History(Pane):
             shown.append(best)
         lines = [peer.avg_us for peer in view.history.peers.values()]
         goal = goal_us(view)
-        if goal is not None:
+        if goal is not None and goal[1] * FAR_GOAL >= min([*shown, *lines]):
             lines.append(goal[1])
         values = [self._value(view, time) for time in shown if time > 0]
         values += [self._value(view, time) for time in lines if time > 0]
@@ -144,8 +145,10 @@ class History(Pane):
         for name, time_us in wanted:
             if time_us > 0:
                 row = scale.row(self._value(view, time_us))
-                canvas.level(row, "═" if name.startswith("goal") else "┄", "dim")
-                labels.setdefault(row, []).append(fmt.visible(name, 20))
+                inside = scale.holds(self._value(view, time_us))
+                if inside:
+                    canvas.level(row, "═" if name.startswith("goal") else "┄", "dim")
+                labels.setdefault(row, []).append(fmt.visible(name, 20) + ("" if inside else " ↑↓"[1 + (row > 0)]))
         return labels
 
     def _candidates(self, view: View, canvas: Canvas, columns: Columns, scale: Scale) -> None:

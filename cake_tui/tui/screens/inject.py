@@ -56,6 +56,7 @@ class Inject(Dialog):
         self.head.ascii = ascii
         self.picked = 0
         self.judged = Judgement(False, "", ())
+        self._judged_from = history.incumbent
 
     def parts(self) -> list[Widget]:
         """Title and place, the field, the rest."""
@@ -76,6 +77,14 @@ class Inject(Dialog):
         """The field takes the keys."""
         super().on_mount()
         self.input.focus()
+
+    def judge_again(self) -> None:
+        """The incumbent moved while somebody types: what is legal from it may have changed."""
+        incumbent = self.history.incumbent
+        if incumbent != self._judged_from and self.moves is not None:
+            self._judged_from = incumbent
+            self.judged = self.moves.judge(self.input.value)
+            self.draw()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Judge as it is typed."""
