@@ -1,4 +1,4 @@
-"""Compile an exported file, check its kernel against float64 and time it: does it hold what it says?
+"""Compile an exported file, check its kernel against float64 and time it; say whether it holds what it says.
 
 First the file alone, as anybody would: compiler, its own harness. Then the kernel in it through the
 product's check, with poisoned outputs, guard pages and exact inputs. Exit 7 where anything is wrong.
@@ -165,7 +165,8 @@ def _line(found: Verified) -> str:
     time = f", {found.harness['time_us']:.4g} us here" if "time_us" in found.harness else ""
     error = f", largest error {found.max_abs_err:.2g}" if found.max_abs_err is not None else ""
     why = f": {found.reason}" if found.reason else ""
-    return f"{found.file}: {word}{why}: candidate {found.candidate}, sha256 {found.source_sha256[:12]}{time}{stated}{error}"
+    what = f"candidate {found.candidate}, sha256 {found.source_sha256[:12]}"
+    return f"{found.file}: {word}{why}: {what}{time}{stated}{error}"
 
 
 PLUGIN = Command(example="cake-tui verify best.c", add_arguments=add_arguments, run=run)
