@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Literal
 
 from cake_tui.ir import program as ir
@@ -134,7 +133,7 @@ class _Reader:
         if not stride or stride < 0:
             place.names.pop(name, None)
             return
-        last = floor_of((high - low - 1).times(Fraction(1) / Fraction(stride)), place.scope)
+        last = floor_of((high - low - 1).over(stride), place.scope)
         variable = self._variable(name)
         place.scope.declare(variable, Affine.number(0), last)
         place.names[name] = low + Affine.variable(variable).times(stride)

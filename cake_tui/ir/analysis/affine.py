@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import gcd
 
+import msgspec
+
 Number = int | Fraction
 
 
 def _plain(value: Number) -> Number:
-    return int(value) if isinstance(value, Fraction) and value.denominator == 1 else value
+    return value if type(value) is int or value.denominator != 1 else value.numerator
 
 
-@dataclass(frozen=True)
-class Affine:
+class Affine(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """``sum(coefficient * name) + constant``; `terms` is sorted by name and holds no zero coefficient."""
 
     terms: tuple[tuple[str, Number], ...] = ()
@@ -24,7 +25,7 @@ class Affine:
     @classmethod
     def of(cls, terms: Mapping[str, Number], constant: Number = 0) -> Affine:
         """Normalise a mapping of coefficients."""
-        kept = tuple(sorted((name, _plain(value)) for name, value in terms.items() if value))
+        kept = tuple(sorted([(name, _plain(value)) for name, value in terms.items() if value]))
         return cls(kept, _plain(constant))
 
     @classmethod
@@ -52,27 +53,40 @@ class Affine:
         return next((value for key, value in self.terms if key == name), 0)
 
     def __add__(self, other: Affine | Number) -> Affine:
-        if not isinstance(other, Affine):
-            return Affine(self.terms, _plain(self.constant + other))
-        if not other.terms:
-            return Affine(self.terms, _plain(self.constant + other.constant))
-        total = dict(self.terms)
-        for name, value in other.terms:
-            total[name] = total.get(name, 0) + value
-        return Affine.of(total, self.constant + other.constant)
+        return self.plus(other) if type(other) is Affine else Affine(self.terms, _plain(self.constant + other))  # type: ignore[operator]
 
     def __neg__(self) -> Affine:
         return self.times(-1)
 
     def __sub__(self, other: Affine | Number) -> Affine:
-        return self + (-other)
+        return self.plus(other, -1) if type(other) is Affine else Affine(self.terms, _plain(self.constant - other))  # type: ignore[operator]
+
+    def plus(self, other: Affine, factor: Number = 1) -> Affine:
+        """Add another form so many times."""
+        constant = _plain(self.constant + other.constant * factor)
+        if not other.terms:
+            return Affine(self.terms, constant)
+        total = dict(self.terms)
+        for name, value in other.terms:
+            total[name] = total.get(name, 0) + value * factor
+        return Affine.of(total, constant)
 
     def times(self, factor: Number) -> Affine:
         """Multiply by a number."""
+        if factor == 1:
+            return self
         if not factor:
             return Affine()
         return Affine(
-            tuple((name, _plain(value * factor)) for name, value in self.terms), _plain(self.constant * factor)
+            tuple([(name, _plain(value * factor)) for name, value in self.terms]), _plain(self.constant * factor)
+        )
+
+    def over(self, divisor: Number) -> Affine:
+        """Divide by a number other than 0, exactly."""
+        if divisor == 1:
+            return self
+        return Affine(
+            tuple([(name, quotient(value, divisor)) for name, value in self.terms]), quotient(self.constant, divisor)
         )
 
     def put(self, name: str, form: Affine) -> Affine:
@@ -80,8 +94,7 @@ class Affine:
         factor = self.coefficient(name)
         if not factor:
             return self
-        rest = Affine(tuple(item for item in self.terms if item[0] != name), self.constant)
-        return rest + form.times(factor)
+        return Affine(tuple([item for item in self.terms if item[0] != name]), self.constant).plus(form, factor)
 
     def divisor(self) -> int:
         """The greatest integer that divides every coefficient and the constant; 0 for the form 0."""
@@ -104,17 +117,24 @@ class Affine:
         return text[2:] if text.startswith("+ ") else "-" + text[2:]
 
 
-@dataclass(frozen=True)
-class Bound:
+def quotient(value: Number, divisor: Number) -> Number:
+    """Divide exactly; the divisor is not 0."""
+    if type(value) is int and type(divisor) is int and value % divisor == 0:
+        return value // divisor
+    return _plain(Fraction(value) / divisor)
+
+
+class Bound(msgspec.Struct, frozen=True, gc=False):
     """A variable's inclusive bounds: it is at least every one of `lows` and at most every one of `highs`.
 
-    The forms mention only variables declared before it. `whole` numbers only; `exact` means that every whole
-    number between the greatest low and the least high is taken.
+    The forms mention only variables declared before it; `at` counts declarations. `whole` numbers only; `exact` means
+    that every whole number between the greatest low and the least high is taken.
     """
 
     lows: tuple[Affine, ...]
     highs: tuple[Affine, ...]
-    exact: bool = True
+    exact: bool
+    at: int
 
 
 @dataclass
@@ -130,14 +150,15 @@ class Scope:
 
     def declare(self, name: str, low: Affine, high: Affine, *, exact: bool = True) -> Affine:
         """Declare a variable between two forms, both included."""
-        self.bounds[name] = Bound((low,), (high,), exact)
-        return Affine.variable(name)
+        return self.declare_between(name, (low,), (high,), exact=exact)
 
     def declare_between(
         self, name: str, lows: Iterable[Affine], highs: Iterable[Affine], *, exact: bool = False
     ) -> Affine:
         """Declare a variable that is at least all `lows` and at most all `highs`."""
-        self.bounds[name] = Bound(tuple(lows), tuple(highs), exact)
+        known = self.bounds.get(name)
+        at = len(self.bounds) if known is None else known.at
+        self.bounds[name] = Bound(tuple(lows), tuple(highs), exact, at)
         return Affine.variable(name)
 
     def know(self, *facts: Affine) -> Scope:
@@ -149,14 +170,14 @@ class Scope:
 
         Uses at most two facts, each scaled to cancel a variable: enough for guards of the kind ``index < size``.
         """
-        if self._eliminate(form):
+        if self.greatest(form) <= 0:
             return True
         for fact in self.facts:
             for once in self._without(form, fact):
-                if self._eliminate(once):
+                if self.greatest(once) <= 0:
                     return True
                 for other in self.facts:
-                    if other != fact and any(self._eliminate(twice) for twice in self._without(once, other)):
+                    if other != fact and any(self.greatest(twice) <= 0 for twice in self._without(once, other)):
                         return True
         return False
 
@@ -166,36 +187,39 @@ class Scope:
         for name, value in fact.terms:
             mine = form.coefficient(name)
             if mine and (mine > 0) == (value > 0):
-                form_less = form - fact.times(Fraction(mine) / Fraction(value))
+                form_less = form.plus(fact, -quotient(mine, value))
                 if form_less not in found:
                     found.append(form_less)
         return found
 
-    def _eliminate(self, form: Affine) -> bool:
-        last = self._last(form)
-        if last is None:
-            return form.constant <= 0
-        factor = form.coefficient(last)
-        bound = self.bounds[last]
-        return any(self._eliminate(form.put(last, end)) for end in (bound.highs if factor > 0 else bound.lows))
-
-    def _last(self, form: Affine) -> str | None:
-        if not form.terms:
-            return None
-        if len(form.terms) == 1:
-            return form.terms[0][0]
-        names = {name for name, _ in form.terms}
-        return next(name for name in reversed(self.bounds) if name in names)
-
     def greatest(self, form: Affine) -> Number:
         """The least upper bound that elimination gives for `form`; facts are not used."""
-        last = self._last(form)
-        if last is None:
-            return form.constant
-        bound = self.bounds[last]
-        ends = bound.highs if form.coefficient(last) > 0 else bound.lows
-        return min(self.greatest(form.put(last, end)) for end in ends)
+        return self._greatest(dict(form.terms), form.constant)
 
     def least(self, form: Affine) -> Number:
         """The greatest lower bound that elimination gives for `form`; facts are not used."""
-        return _plain(-self.greatest(-form))
+        return _plain(-self._greatest({name: -value for name, value in form.terms}, -form.constant))
+
+    def _greatest(self, terms: dict[str, Number], constant: Number) -> Number:
+        """Put bounds in the place of variables, the last declared first, until a number is left; uses `terms` up."""
+        bounds = self.bounds
+        while terms:
+            last = next(iter(terms)) if len(terms) == 1 else max(terms, key=lambda name: bounds[name].at)
+            factor = terms.pop(last)
+            bound = bounds[last]
+            ends = bound.highs if factor > 0 else bound.lows
+            if len(ends) > 1:
+                return min(self._greatest(*_put(dict(terms), constant, end, factor)) for end in ends)
+            terms, constant = _put(terms, constant, ends[0], factor)
+        return _plain(constant)
+
+
+def _put(terms: dict[str, Number], constant: Number, end: Affine, factor: Number) -> tuple[dict[str, Number], Number]:
+    """Add a bound so many times to terms, in place, and to their constant."""
+    for name, value in end.terms:
+        total = terms.get(name, 0) + value * factor
+        if total:
+            terms[name] = total
+        else:
+            terms.pop(name, None)
+    return terms, constant + end.constant * factor

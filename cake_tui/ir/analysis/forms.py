@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 
-from cake_tui.ir.analysis.affine import Affine, Scope
+from cake_tui.ir.analysis.affine import Affine, Scope, quotient
 from cake_tui.ir.analysis.affine import Number as Rational
 from cake_tui.ir.expr.nodes import Binary, Call, Expr, Name, Number, Unary
 from cake_tui.ir.expr.printer import show
 
 Names = Mapping[str, Affine]
+_ARITHMETIC = frozenset("+-*/%")
 
 
 class Unbounded(ValueError):
@@ -20,19 +21,18 @@ class Unbounded(ValueError):
 
 def form_of(expr: Expr, names: Names, scope: Scope) -> Affine:
     """Return `expr` as an affine form; floor, ceil, %, min and max declare variables in `scope`. Raises Unbounded."""
+    if type(expr) is Name:
+        if expr.name not in names:
+            raise Unbounded(show(expr))
+        return names[expr.name]
+    if type(expr) is Number:
+        return Affine((), _whole(expr))
+    if type(expr) is Binary and expr.op in _ARITHMETIC:
+        left, right = form_of(expr.left, names, scope), form_of(expr.right, names, scope)
+        return _binary(expr.op, left, right, scope, expr)
     match expr:
-        case Number(value):
-            if isinstance(value, float) and not value.is_integer():
-                raise Unbounded(show(expr))
-            return Affine.number(int(value))
-        case Name(name):
-            if name not in names:
-                raise Unbounded(show(expr))
-            return names[name]
         case Unary("-", operand):
             return -form_of(operand, names, scope)
-        case Binary("+" | "-" | "*" | "/" | "%" as op, left, right):
-            return _binary(op, form_of(left, names, scope), form_of(right, names, scope), scope, expr)
         case Call("floor", (operand,)):
             return floor_of(form_of(operand, names, scope), scope)
         case Call("ceil", (operand,)):
@@ -42,6 +42,12 @@ def form_of(expr: Expr, names: Names, scope: Scope) -> Affine:
         case Call("i32", (operand,)):
             return form_of(operand, names, scope)
     raise Unbounded(show(expr))
+
+
+def _whole(number: Number) -> int:
+    if isinstance(number.value, float) and not number.value.is_integer():
+        raise Unbounded(show(number))
+    return int(number.value)
 
 
 def _binary(op: str, left: Affine, right: Affine, scope: Scope, expr: Expr) -> Affine:
@@ -59,21 +65,21 @@ def _binary(op: str, left: Affine, right: Affine, scope: Scope, expr: Expr) -> A
     if not divisor:
         raise Unbounded(show(expr))
     if op == "/":
-        return left.times(Fraction(1) / Fraction(divisor))
-    return left - floor_of(left.times(Fraction(1) / Fraction(divisor)), scope).times(divisor)
+        return left.over(divisor)
+    return left.plus(floor_of(left.over(divisor), scope), -divisor)
 
 
 def floor_of(form: Affine, scope: Scope) -> Affine:
     """Return floor(form): whole parts leave it, what is left is a number where its bounds agree, else a variable."""
+    constant = math.floor(form.constant)
+    if all(type(value) is int for _, value in form.terms):
+        return Affine(form.terms, constant)
     whole: dict[str, Rational] = {}
     rest: dict[str, Rational] = {}
     for name, value in form.terms:
         (whole if isinstance(value, int) else rest)[name] = value
-    constant = math.floor(form.constant)
     left = Affine.of(rest, form.constant - constant)
     outside = Affine.of(whole, constant)
-    if not left.terms:
-        return outside
     low, high = math.floor(scope.least(left)), math.floor(scope.greatest(left))
     if low == high:
         return outside + low
@@ -110,20 +116,19 @@ def span_of(expr: Expr, spans: Mapping[str, tuple[int, int]]) -> tuple[int, int]
 
 
 def _span(expr: Expr, spans: Mapping[str, tuple[int, int]]) -> tuple[Rational, Rational]:
+    if type(expr) is Name:
+        if expr.name not in spans:
+            raise Unbounded(show(expr))
+        return spans[expr.name]
+    if type(expr) is Number:
+        value = _whole(expr)
+        return value, value
+    if type(expr) is Binary and expr.op in _ARITHMETIC:
+        return _span_binary(expr.op, _span(expr.left, spans), _span(expr.right, spans), expr)
     match expr:
-        case Number(value):
-            if isinstance(value, float) and not value.is_integer():
-                raise Unbounded(show(expr))
-            return int(value), int(value)
-        case Name(name):
-            if name not in spans:
-                raise Unbounded(show(expr))
-            return spans[name]
         case Unary("-", operand):
             low, high = _span(operand, spans)
             return -high, -low
-        case Binary("+" | "-" | "*" | "/" | "%" as op, left, right):
-            return _span_binary(op, _span(left, spans), _span(right, spans), expr)
         case Call("floor" | "ceil" as function, (operand,)):
             low, high = _span(operand, spans)
             return (math.floor(low), math.floor(high)) if function == "floor" else (math.ceil(low), math.ceil(high))
@@ -144,13 +149,15 @@ def _span_binary(
     if op == "-":
         return left[0] - right[1], left[1] - right[0]
     if op == "*":
+        if 0 <= left[0] <= left[1] and 0 <= right[0] <= right[1]:
+            return left[0] * right[0], left[1] * right[1]
         ends = [one * other for one in left for other in right]
         return min(ends), max(ends)
     divisor = right[0]
     if right[0] != right[1] or divisor <= 0:
         raise Unbounded(show(expr))
     if op == "/":
-        return Fraction(left[0]) / Fraction(divisor), Fraction(left[1]) / Fraction(divisor)
-    if math.floor(Fraction(left[0]) / divisor) == math.floor(Fraction(left[1]) / divisor):
+        return quotient(left[0], divisor), quotient(left[1], divisor)
+    if left[0] // divisor == left[1] // divisor:
         return left[0] % divisor, left[1] % divisor
     return 0, divisor - 1
