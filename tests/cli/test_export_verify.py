@@ -1,0 +1,82 @@
+"""export and verify as a person uses them: real processes, a real file, a real compiler."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.cc
+
+
+def cake(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "cake_tui", *words], cwd=cwd, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tmp_path = tmp_path_factory.mktemp("finished")
+    words = ["run", "matmul_bias_relu", "--name", "s", "--backend", "simulated", "--shape", "M=64,N=48,K=33"]
+    done = cake(*words, "--candidates", "6", "--seed", "1", "--headless", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return tmp_path
+
+
+def test_a_simulated_session_is_exported_only_when_asked_for_and_says_so(finished: Path) -> None:
+    refused = cake("export", "s", "--output", "best.c", cwd=finished)
+    assert refused.returncode == 6
+    assert len(refused.stderr.splitlines()) == 1
+    assert "simulated" in refused.stderr
+    assert not (finished / "best.c").exists()
+    allowed = cake("export", "s", "--output", "best.c", "--allow-simulated", cwd=finished)
+    assert allowed.returncode == 0, allowed.stderr
+    assert "SIMULATED" in (finished / "best.c").read_text(encoding="utf-8")
+
+
+def test_an_export_is_verified_and_a_tampered_one_is_not(finished: Path) -> None:
+    assert cake("export", "s", "--output", "good.c", "--allow-simulated", cwd=finished).returncode == 0
+    done = cake("verify", "good.c", "--json", cwd=finished)
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["passed"], found["simulated"]) == (0, True, True)
+    assert found["max_abs_err"] < 5e-5
+    assert found["harness"]["passed"] is True
+    text = (finished / "good.c").read_text(encoding="utf-8")
+    (finished / "bad.c").write_text(
+        text.replace("// ---- end of kernel", "int x;\n// ---- end of kernel"), encoding="utf-8"
+    )
+    bad = cake("verify", "bad.c", cwd=finished)
+    assert bad.returncode == 7
+    assert len(bad.stderr.splitlines()) == 1
+
+
+def test_an_existing_file_is_overwritten_only_with_force(finished: Path) -> None:
+    (finished / "mine.c").write_text("precious", encoding="utf-8")
+    words = ("export", "s", "--output", "mine.c", "--allow-simulated")
+    refused = cake(*words, cwd=finished)
+    assert refused.returncode == 2
+    assert "--force" in refused.stderr
+    assert (finished / "mine.c").read_text(encoding="utf-8") == "precious"
+    assert cake(*words, "--force", cwd=finished).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("export", "nobody"), 2),
+        (("export", "s", "--candidate", "999", "--allow-simulated"), 2),
+        (("export", "s", "--format", "cuda"), 2),
+        (("export", "s", "--output", "no/such/folder/x.c", "--allow-simulated"), 2),
+        (("verify", "no-such-file.c"), 2),
+        (("verify", "."), 2),
+    ],
+)
+def test_each_mistake_is_one_line(finished: Path, words: tuple[str, ...], code: int) -> None:
+    done = cake(*words, cwd=finished)
+    assert done.returncode == code, done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert "Traceback" not in done.stderr
