@@ -72,7 +72,7 @@ class Tree:
         (self.work / "script.json").write_text(json.dumps({"step": steps}), encoding="utf-8")
         count = str(candidates or len(moves) + 1)
         self.cake(
-            "run", kernel, "--shape", "M=64,N=48,K=32", "--name", "first", "--agent", "script:script.json",
+            "run", kernel, "--shape", "M=64,N=48,K=256", "--name", "first", "--agent", "script:script.json",
             "--round", "1", "--candidates", count, *SIMULATED,
         )  # fmt: skip
 
@@ -160,10 +160,10 @@ def test_an_edit_is_one_file(tree: Tree) -> None:
     assert '"double"' in refused.stderr
     tree.add("cake_tui/ir/edits/double.py")
     assert "double_block_k()" in tree.cake("actions")
-    tree.run(["use_tiled_loops()", "apply_tiling(16) @1", "double_block_k() @2", "double_block_k()"])
-    assert "block_k=16" in tree.kept(2, "schedule.txt")
-    assert "block_k=32" in tree.kept(3, "schedule.txt")
-    assert tree.kept(2, "kernel.c") != tree.kept(3, "kernel.c")
+    tree.run(["use_tiled_loops()", "double_block_k() @1", "double_block_k()"])
+    assert "block_k=64" in tree.kept(1, "schedule.txt")
+    assert "block_k=128" in tree.kept(2, "schedule.txt")
+    assert tree.kept(1, "kernel.c") != tree.kept(2, "kernel.c")
     assert "naive has no number block_k" in json.dumps(tree.events("CandidateEnded"))
 
 
