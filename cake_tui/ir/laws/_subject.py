@@ -11,6 +11,7 @@ from cake_tui.ir import program as ir
 from cake_tui.ir.analysis.accesses import Accessing, accesses_of
 from cake_tui.ir.analysis.blocks import WARP, Block
 from cake_tui.ir.analysis.boxes import Span as Reach
+from cake_tui.ir.analysis.coverage import Reached, reached
 from cake_tui.ir.analysis.forms import Unbounded, span_of
 from cake_tui.ir.analysis.spans import numbers_of, sample_sizes, spans_of
 from cake_tui.ir.analysis.steps import Clash
@@ -36,6 +37,7 @@ class Subject:
         self.site_of = {path: at for at, (path, _) in enumerate(self.sites)}
         self.statements = dict(self.sites)
         self._buffers: dict[int, dict[str, Buffer]] = {}
+        self._reached: dict[tuple[int, bool], Reached | None] = {}  # by the access, which the subject keeps alive
 
     # -- places -------------------------------------------------------------------------------------------------
 
@@ -209,7 +211,16 @@ class Subject:
     @cached_property
     def accesses_at_samples(self) -> list[tuple[dict[str, int], list[Accessing]]]:
         """Every access at each of the samples."""
+        if all(size.value is not None for size in self.program.sizes):
+            return [(sizes, self.accesses) for sizes in self.samples]
         return [(sizes, accesses_of(self.program, sizes)) for sizes in self.samples]
+
+    def reached(self, access: Accessing, *, ring: bool = False) -> Reached | None:
+        """What one of the accesses reaches, worked out once for all laws that ask."""
+        key = (id(access), ring)
+        if key not in self._reached:
+            self._reached[key] = reached(access, ring=ring)
+        return self._reached[key]
 
     @cached_property
     def clashes(self) -> list[Clash]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from cake_tui.ir.analysis.accesses import Accessing
 from cake_tui.ir.analysis.boxes import spelled, uncovered
-from cake_tui.ir.analysis.coverage import Reached, reached
+from cake_tui.ir.analysis.coverage import Reached
 from cake_tui.ir.laws._covers import nearest_accesses
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._subject import Subject
@@ -36,7 +36,7 @@ def _judge(subject: Subject, buffer: Buffer, accesses: list[Accessing]) -> Itera
     for access in accesses:
         if access.mode != "read":
             continue
-        cover = reached(access)
+        cover = subject.reached(access)
         if cover is None:
             return
         covers.append((access, cover))

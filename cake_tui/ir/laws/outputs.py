@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from cake_tui.ir.analysis.accesses import Accessing
 from cake_tui.ir.analysis.boxes import meet, spelled, uncovered
-from cake_tui.ir.analysis.coverage import Reached, reached
+from cake_tui.ir.analysis.coverage import Reached
 from cake_tui.ir.laws._covers import nearest_accesses
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._subject import Subject
@@ -47,7 +47,7 @@ def _judge(subject: Subject, buffer: Buffer, accesses: list[Accessing], sizes: d
         return
     covers: list[tuple[Accessing, Reached]] = []
     for access in writes:
-        cover = reached(access)
+        cover = subject.reached(access)
         if cover is None:
             return  # scattered: the check of the answer judges it
         yield from _rounds(subject, access, cover, accesses)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from cake_tui.ir.analysis.accesses import Accessing
 from cake_tui.ir.analysis.boxes import Box, spelled, uncovered
-from cake_tui.ir.analysis.coverage import Reached, reached
+from cake_tui.ir.analysis.coverage import Reached
 from cake_tui.ir.laws._covers import nearest_accesses
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._subject import Subject
@@ -28,7 +28,7 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
 def _judge(subject: Subject, buffer: Buffer, accesses: list[Accessing]) -> Iterator[Diagnostic]:
     covers: list[tuple[Accessing, Reached]] = []
     for access in accesses:
-        cover = reached(access, ring=buffer.ring)
+        cover = subject.reached(access, ring=buffer.ring)
         if cover is None:
             return
         covers.append((access, cover))

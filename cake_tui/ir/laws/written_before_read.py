@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from cake_tui.ir.analysis.accesses import Accessing
 from cake_tui.ir.analysis.boxes import Box, spelled, uncovered
-from cake_tui.ir.analysis.coverage import reached
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._subject import Subject
 from cake_tui.ir.program import Buffer
@@ -34,7 +33,7 @@ def _judge(subject: Subject, buffer: Buffer, accesses: list[Accessing]) -> Itera
     for at, access in enumerate(accesses):
         if access.mode != "read":
             continue
-        cover = reached(access)
+        cover = subject.reached(access)
         if cover is None:
             continue
         boxes: list[Box] = []
@@ -42,7 +41,7 @@ def _judge(subject: Subject, buffer: Buffer, accesses: list[Accessing]) -> Itera
         for number, other in enumerate(accesses):
             before = other.launch < access.launch or (number < at and _same_block(other, access))
             if other.mode != "read" and before:
-                written = reached(other)
+                written = subject.reached(other)
                 unknown = unknown or written is None
                 boxes += written.boxes if written is not None else ()
         if unknown:
