@@ -40,6 +40,7 @@ from cake_tui.ir.walk import Path, children, reads, walk_body, writes
 
 WARP = 32
 LONGEST_PERIOD = 24
+MOST_STEPS = 20_000  # of all agents together; what would come behind is not looked at
 _SYNCHRONISES = (ir.Commit, ir.WaitGroup, ir.Wait, ir.Arrive, ir.Expect, ir.Sync, ir.Fence)
 
 
@@ -178,6 +179,8 @@ class Block:
                 self._body(loop.body, path, {**spans, loop.variable: (start[0], last)}, role, who)
             return
         for value in self._iterations(start[0], stop[1], step):
+            if sum(len(agent.steps) for agent in self.agents.values()) > MOST_STEPS:
+                return
             self._body(loop.body, path, {**spans, loop.variable: (value, value)}, role, who)
 
     def _walked(self, loop: ir.For) -> bool:
@@ -211,9 +214,8 @@ class Block:
             skipped = (count - head - tail) // period * period
         else:
             count = min(count, 4 * LONGEST_PERIOD)
-        for at in range(count):
-            if not head <= at < head + skipped:
-                yield start + at * step
+        for at in (*range(min(head, count)), *range(head + skipped, count)):
+            yield start + at * step
 
     # -- statements ---------------------------------------------------------------------------------------------
 

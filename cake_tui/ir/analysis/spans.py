@@ -105,8 +105,11 @@ def named_spans(refs: Iterable[Ref], spans: Spans) -> dict[str, Reach]:
     for ref in refs:
         for index in ref.indices:
             if isinstance(index, Span) and index.axis:
-                low = span_of(index.start, spans)[0]
-                found[index.axis] = (low, span_of(index.start, spans)[1] + span_of(index.length, spans)[1] - 1)
+                try:
+                    low, high = span_of(index.start, spans)
+                except Unbounded:
+                    continue  # it begins where a buffer says: anywhere
+                found[index.axis] = (low, high + span_of(index.length, spans)[1] - 1)
     return found
 
 

@@ -10,7 +10,6 @@ from cake_tui.ir.cost.estimate import CostRow, Estimate
 from cake_tui.ir.cost.figures import Figures, combine
 from cake_tui.ir.cost.nests import flops_of, nests_of
 from cake_tui.ir.cost.screening import screen
-from cake_tui.ir.expr import EvaluationError
 from cake_tui.ir.opaque import Opaque
 from cake_tui.ir.program import Program
 from cake_tui.model.device import Device
@@ -35,7 +34,7 @@ def estimate(program: Program | Opaque, device: Device, shapes: Sequence[Shape] 
             nests = nests_of(program, dict(shape.sizes))
             flops += sum(flops_of(nest) for nest in nests)
             runs.append(combine([model.figures_of(nest, device) for nest in nests], overhead_us))
-    except (EvaluationError, ZeroDivisionError) as error:
+    except (ValueError, ArithmeticError) as error:  # an extent of 0, a name without a value
         return Estimate(program.structure, 1.0, 1.0, abstains=str(error))
     total_us = sum(run.total_us for run in runs)
     terms = {name: sum(run.terms.get(name, 0.0) for run in runs) / len(runs) for run in runs for name in run.terms}

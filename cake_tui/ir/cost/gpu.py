@@ -56,7 +56,7 @@ def figures_of(nest: Nest, device: Device) -> Figures:
     found.times_us["memory"] = moved_bytes(nest.works, device.l2_bytes or L2_BYTES, SECTOR) / memory
     rounds, depth = _exposed(nest)
     found.times_us["latency"] = waves * (rounds * (LATENCY / depth + BARRIER) + LATENCY) / clock
-    occupancy = min(1.0, resident * nest.threads / (device.threads_per_sm or THREADS))
+    occupancy = min(1.0, resident * warps * WARP / (device.threads_per_sm or THREADS))
     found.terms = {
         "uneven": math.log(uneven),
         "occupancy": math.log(occupancy),
@@ -104,7 +104,8 @@ def _arithmetic(nest: Nest) -> tuple[float, list[tuple[float, float]]]:
     for work in nest.works:
         statement = work.statement
         if isinstance(statement, ir.Contract):
-            left, right = (use for use in work.uses if not use.writes and use.buffer.name != statement.target.buffer)
+            factors = [use for use in work.uses if not use.writes]
+            left, right = factors[0], factors[1]  # as the statement names them; the target's old value comes behind
             product = 2.0 * left.elements * right.elements * work.runs
             if statement.op == "outer":
                 flops += product

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from cake_tui.errors import did_you_mean, nearest
 from cake_tui.ir import program as ir
-from cake_tui.ir.expr import Binary, Call, Expr, Name, Number, Ref, Span, Unary, names_in
+from cake_tui.ir.expr import Binary, Call, Expr, Name, Number, Ref, Span, Unary, names_in, refs_in, show
 from cake_tui.ir.expr.nodes import walk as parts_of
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._subject import Subject
@@ -74,6 +74,15 @@ class _Reader:
             yield from _missing(expr, known | axes, self.subject.words(path), line)
         for ref in refs:
             yield from self._reference(ref, path)
+            for span in (index for index in ref.indices if isinstance(index, Span)):
+                # where a tile begins cannot depend on a coordinate within it
+                for part in (span.start, span.length):
+                    yield from _missing(part, known, self.subject.words(path), line)
+        for expr in _counts(statement, refs):
+            if refs_in(expr):
+                yield self.subject.refuse(
+                    NAME, path, f"{show(expr)} is read from a buffer", "a number of sizes, constants and loop variables"
+                )
         for what, name, names in self._called(statement):
             if name and name not in names:
                 yield self.subject.refuse(
@@ -132,6 +141,33 @@ def _expressions(statement: Statement) -> Iterator[Expr]:
             stack += [getattr(value, field) for field in value.__struct_fields__]
         elif isinstance(value, _EXPRESSIONS):
             yield value
+
+
+def _counts(statement: Statement, refs: list[Ref]) -> Iterator[Expr]:
+    """What must be known before anything runs: lengths of tiles, slots, bytes and the like."""
+    for ref in refs:
+        yield from (index.length for index in ref.indices if isinstance(index, Span))
+    for field in (
+        "slot",
+        "slots",
+        "arrivals",
+        "bytes",
+        "pending",
+        "threads",
+        "vector",
+        "step",
+        "unroll",
+        "stages",
+        "count",
+    ):
+        value = getattr(statement, field, None)
+        if isinstance(value, _EXPRESSIONS):
+            yield value
+    completes = getattr(statement, "completes", None)
+    if completes is not None and completes.slot is not None:
+        yield completes.slot
+    if isinstance(statement, ir.Declare):
+        yield from (*statement.buffer.shape, statement.buffer.pad)
 
 
 _BODIES = ("body", "then", "orelse")

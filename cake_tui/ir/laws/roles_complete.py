@@ -14,6 +14,7 @@ from cake_tui.ir.walk import Path, reads, writes
 from cake_tui.model.diagnostic import Diagnostic
 
 NAME = "roles-complete"
+MOST_WARPS = 64  # more than any block has
 GROUP = 4  # warps that share one register budget and issue one wgmma
 BUDGET = (24, 240)  # what setmaxnreg takes, in steps of 8
 
@@ -37,7 +38,7 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
         taken: dict[int, str] = {}
         for path, role in roles:
             yield from _one(subject, path, role, taken, threads // 32)
-        missing = [warp for warp in range(threads // 32) if warp not in taken]
+        missing = [warp for warp in range(min(threads // 32, MOST_WARPS)) if warp not in taken]
         if missing:
             yield subject.refuse(
                 NAME,
@@ -67,7 +68,7 @@ def _one(subject: Subject, path: Path, role: ir.WarpRole, taken: dict[int, str],
             available=float(warps),
             unit="warps",
         )
-    for warp in range(first, min(last, 64) + 1):
+    for warp in range(first, min(last, MOST_WARPS) + 1):
         if warp in taken:
             yield subject.refuse(NAME, path, f"warp {warp} is also in role {taken[warp]}", "roles without common warps")
             break
