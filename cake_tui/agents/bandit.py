@@ -122,7 +122,9 @@ class _Round:
     # -- structure -------------------------------------------------------------------------------------
 
     def _structures(self, n: int) -> None:
-        untried = [name for name in self._reachable() if not self._known(name)]
+        # Moves that change the structure are dear to ask for: only where there is a structure to be found.
+        missing = not all(self._known(name) for name in self._now.menu.structures)
+        untried = [name for name in self._reachable() if not self._known(name)] if missing else []
         for name in untried[: math.ceil(n / 2)]:
             tried = sum(1 for t in self._record.structures.values() if t.measured)
             self._change_structure(f"{name} was never measured; {tried} structures so far", [name])

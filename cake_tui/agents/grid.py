@@ -66,8 +66,9 @@ class GridAgent:
         proposals: list[Proposal] = []
         taken: set[Schedule] = set()
         firsts = {name: tried.measured[0] for name, tried in self._record.structures.items() if tried.measured}
+        missing = not all(name in firsts for name in menu.structures)
         for base in list(firsts.values()):
-            if len(proposals) < n:
+            if missing and len(proposals) < n:
                 self._enter(base, firsts, taken, proposals, n)
         looks = LOOKED_AT
         for base in firsts.values():

@@ -57,7 +57,10 @@ class RandomAgent:
         schedule = base.schedule
         if schedule is None:
             return base, None
-        entries = [step for step in self._space.macro(schedule) if step.schedule.structure not in bases]
+        if all(name in bases for name in self._space.menu.structures):
+            entries = []
+        else:
+            entries = [step for step in self._space.macro(schedule) if step.schedule.structure not in bases]
         structures = list(dict.fromkeys([*bases, *(step.schedule.structure for step in entries)]))
         structure = rng.choice(structures)
         if structure not in bases:

@@ -13,6 +13,7 @@ from pathlib import Path
 from cake_tui import ir
 from cake_tui import menu as menus
 from cake_tui.agents import Agent
+from cake_tui.agents._space import Space, Step
 from cake_tui.backends.simulated import SimulatedBackend
 from cake_tui.backends.simulated.surfaces import SURFACES, Surface
 from cake_tui.config import Settings
@@ -79,6 +80,7 @@ class SurfaceSession:
         noise: float | None = None,
         truth: Truth | None = None,
         findings: Sequence[Finding] = (),
+        lawful: Callable[[Schedule], Rejected | None] | None = None,
         **settings: float,
     ) -> None:
         self.surface, self.agent, self.seed = surface, agent, seed
@@ -88,6 +90,7 @@ class SurfaceSession:
         self.findings = tuple(findings)
         self.history = History()
         self.refused_by_menu = 0
+        self._lawful = lawful or laws
         self._draws = random.Random(f"noise/{seed}")
         flat = Settings().changed(screen=False, **settings).flat()
         self._apply(
@@ -147,7 +150,7 @@ class SurfaceSession:
             self.refused_by_menu += 1
             self._apply(ev.CandidateEnded(candidate=candidate, round=number, outcome=ended.outcome, proposal=proposal))
             return candidate
-        refusal = lawful(schedule)
+        refusal = self._lawful(schedule)
         if refusal is not None:
             self._apply(
                 ev.CandidateEnded(
@@ -208,7 +211,7 @@ def _verdict(word: str) -> Verdict:
 
 
 @functools.lru_cache(maxsize=200_000)
-def lawful(schedule: Schedule) -> Rejected | None:
+def laws(schedule: Schedule) -> Rejected | None:
     """What the structure's builder says to its knobs; None where it builds."""
     menu = packaged_menu()
     try:
@@ -218,30 +221,35 @@ def lawful(schedule: Schedule) -> Rejected | None:
     return None
 
 
-def reachable(menu: Menu, structure: str) -> dict[str, tuple[KnobValue, ...]]:
-    """The values that the menu's moves give each knob, the default's among them."""
-    start = menu.default(structure)
-    found: dict[str, dict[KnobValue, None]] = {name: {value: None} for name, value in start.knobs}
-    for move in menu.moves(start):
-        try:
-            changed, level = menu.apply(start, (move,))
-        except Ended:
-            continue
-        if level == "micro":
-            for name, value in changed.knobs:
+@functools.cache
+def reachable(structure: str) -> dict[str, tuple[KnobValue, ...]]:
+    """The values that moves give each knob, from the default and from it with a switch turned."""
+    menu = packaged_menu()
+    found: dict[str, dict[KnobValue, None]] = {name: {value: None} for name, value in menu.default(structure).knobs}
+    starts = [menu.default(structure)]
+    switched = [step.schedule for step in _singles(starts[0]) if len(step.moves[0].arguments) == 0]
+    for start in starts + switched:
+        for step in _singles(start):
+            for name, value in step.schedule.knobs:
                 found[name][value] = None
     return {name: tuple(values) for name, values in found.items()}
+
+
+def _singles(start: Schedule) -> tuple[Step, ...]:
+    space = Space()
+    space.bind(packaged_menu())
+    return space.micro(start)
 
 
 @functools.cache
 def optimum_us(surface: str) -> float:
     """The fastest lawful schedule's true time: pairwise descent over reachable values from the best of 20,000."""
     menu, place = packaged_menu(), SURFACES[surface]
-    return min(_descend(menu, place, structure) for structure in menu.structures)
+    return min(_descend(place, structure) for structure in menu.structures)
 
 
-def _descend(menu: Menu, place: Surface, structure: str) -> float:
-    values = reachable(menu, structure)
+def _descend(place: Surface, structure: str) -> float:
+    values = reachable(structure)
     names = sorted(values)
     rng = random.Random(structure)
     starts = [{name: rng.choice(values[name]) for name in names} for _ in range(20_000 if names else 1)]
@@ -275,7 +283,7 @@ def _cost(place: Surface, structure: str, knobs: dict[str, KnobValue]) -> float:
 @functools.cache
 def _register_block_is_lawful(structure: str, thread_m: KnobValue, thread_n: KnobValue) -> bool:
     schedule = packaged_menu().default(structure).with_knobs({"thread_m": thread_m, "thread_n": thread_n})
-    return lawful(schedule) is None
+    return laws(schedule) is None
 
 
 def _blocked(structure: str, schedule: Schedule) -> bool:

@@ -20,10 +20,9 @@ from tests.agents.surface_session import (
     ROOT,
     SurfaceSession,
     Truth,
-    lawful,
+    laws,
     median_candidates,
     optimum_us,
-    packaged_menu,
     reachable,
 )
 
@@ -105,15 +104,15 @@ def test_a_recorded_session_answers_with_its_own_times_and_the_nearest_ones() ->
 
 def test_the_search_for_the_optimum_finds_what_enumeration_finds() -> None:
     """Over all reachable settings of the tiled structure that differ in five knobs from the ones it found best."""
-    place, menu = SURFACES["mirage"], packaged_menu()
-    values = reachable(menu, "tiled")
+    place = SURFACES["mirage"]
+    values = reachable("tiled")
     fixed = {"threads_x": 8, "threads_y": 8, "unroll": 4}
     names = [name for name in values if name not in fixed]
     found = math.inf
     for chosen in itertools.product(*(values[name] for name in names)):
         schedule = Schedule.of("tiled", {**fixed, **dict(zip(names, chosen))})
         time_us = place.time_us(schedule)
-        if time_us < found and place.ending(schedule) == "Measured" and lawful(schedule) is None:
+        if time_us < found and place.ending(schedule) == "Measured" and laws(schedule) is None:
             found = time_us
     assert optimum_us("mirage") <= found * 1.0001
     assert optimum_us("mirage") >= found * 0.97, "the ripple and the fixed knobs leave no more than this"

@@ -1,0 +1,106 @@
+"""Prints how good and how quick the agents are: candidates to 90 % of the optimum, milliseconds a round.
+
+    python tests/benchmarks/agents.py [--seeds 20] [--recorded SESSION_FOLDER]
+
+Medians over seeds on the three simulated surfaces (and on a recorded session), for each agent of the package that
+needs nothing but a menu, and for the bandit without its macro level; then the time of one `propose` after 600 and
+20,000 rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from cake_tui import registry
+from cake_tui.agents import Agent
+from cake_tui.backends.simulated.surfaces import SURFACES, Surface
+from tests.agents.recorded import QUIET, RecordedSurface, read_history
+from tests.agents.surface_session import SurfaceSession, Truth, median_candidates, optimum_us, packaged_menu
+
+ARMS: dict[str, tuple[str, str]] = {
+    "bandit": ("bandit", ""),
+    "bandit, numbers only": ("bandit", "micro"),
+    "random": ("random", ""),
+    "grid": ("grid", ""),
+}
+MOST = 1200  # effective candidates a run
+SHARE = 0.9
+
+
+def make(arm: str) -> Agent:
+    name, argument = ARMS[arm]
+    agent: Agent = registry.load("agents", name)({"argument": argument})
+    return agent
+
+
+def reach(name: str, surface: Surface, optimum: float, truth: Truth | None, seeds: int) -> None:
+    print(f"\n{name}: optimum {optimum:.0f} us; effective candidates to {SHARE:.0%} of its speed, {seeds} seeds")
+    for arm in ARMS:
+        counts, best = [], []
+        for seed in range(1 if arm == "grid" else seeds):
+            session = SurfaceSession(surface, make(arm), seed, truth=truth, candidates=600)
+            counts.append(session.run(600 if arm.startswith("bandit") else MOST, optimum / SHARE))
+            best.append(optimum / session.best_us())
+        arrived = [count for count in counts if count is not None]
+        median = median_candidates(counts)
+        print(
+            f"  {arm:22s} median {'never' if math.isinf(median) else f'{median:.0f}':>6s}"
+            f"   arrived {len(arrived):2d} of {len(counts):2d}"
+            f"   least {min(arrived, default=0):4d}   most {max(arrived, default=0):4d}"
+            f"   median of the last best {statistics.median(best):.0%} of the optimum's speed"
+        )
+
+
+def quickness(rows: int) -> None:
+    """Time `propose` on a history of so many rows: processor time, the first call (which reads it all) apart."""
+    session = SurfaceSession(SURFACES["ridge"], make("random"), 1, candidates=10**6, round=64, lawful=lambda _: None)
+    while len(session.history.rows) < rows:
+        list(session.round())
+    print(f"\none propose(n = 8) after {len(session.history.rows)} rows, milliseconds of processor time")
+    for arm in ARMS:
+        agent = make(arm)
+        first = _milliseconds(lambda agent=agent: agent.propose(session.history, session.menu, 8, random.Random(0)))  # type: ignore[misc]
+        later = []
+        for seed in range(1, 21):
+            session.history.round += 1
+            later.append(
+                _milliseconds(
+                    lambda agent=agent, s=seed: agent.propose(session.history, session.menu, 8, random.Random(s))
+                )  # type: ignore[misc]
+            )
+        print(f"  {arm:22s} median {statistics.median(later):6.2f}   most {max(later):6.2f}   first {first:6.1f}")
+
+
+def _milliseconds(call: Callable[[], object]) -> float:
+    started = time.process_time()
+    call()
+    return 1e3 * (time.process_time() - started)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=20, help="0: only time the agents")
+    parser.add_argument("--recorded", type=Path, help="a session folder: its random sample is replayed as well")
+    parser.add_argument("--rows", type=int, nargs="*", default=[600, 20_000], help="history sizes to time, or none")
+    options = parser.parse_args()
+    packaged_menu()
+    for name, surface in SURFACES.items() if options.seeds else ():
+        reach(name, surface, optimum_us(name), None, options.seeds)
+    if options.seeds and options.recorded is not None:
+        table = RecordedSurface(read_history(options.recorded / "journal.jsonl").rows)
+        reach(f"{options.recorded.name} ({table.count} times)", QUIET, table.optimum_us, table.time_us, options.seeds)
+    for rows in options.rows:
+        quickness(rows)
+
+
+if __name__ == "__main__":
+    main()
