@@ -104,6 +104,10 @@ def _left_open(program: Program, path: Path, statement: Statement) -> Iterator[P
                 waits = isinstance(found, ir.Wait) and found.barrier == name
                 if waits or _completes_on(found) == ("barrier", name):
                     yield other
+        case ir.Sync(scope="named"):
+            # roles meet here: what one of them does is open to what the others do
+            shared = _shared(program, launch)
+            yield from (other for other, found in inside if _buffers(found) & shared)
         case ir.Sync():
             before = {
                 name for other, found in inside if other < path or _same_loop(other, path) for name in _buffers(found)

@@ -30,6 +30,8 @@ from cake_tui.ir.analysis.steps import (
     Who,
 )
 
+GENERIC = ("", "cp")  # ordinary instructions and cp.async; tma and wgmma use the asynchronous proxy
+
 
 @dataclass
 class _Event:
@@ -326,7 +328,7 @@ class Machine:
                 self._check_private(index, step, touch, event, unit)
             elif not event.bit & known and not self._own(index, agent, touch, event, unit):
                 self._clash(step, touch, event, unit)
-            elif unit in ("tma", "mma") and not touch.writes and not event.unit and not self._is_fenced(event):
+            elif unit in ("tma", "mma") and not touch.writes and event.unit in GENERIC and not self._is_fenced(event):
                 self._report(Clash("unfenced", step.site, event.site, touch.buffer, touch.box))
         if unit == "mma" and touch.private and touch.buffer in agent.dirty:
             self._report(Clash("unfenced", step.site, agent.dirty[touch.buffer], touch.buffer, touch.box, note="mma"))
