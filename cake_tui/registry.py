@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,18 @@ def names(place: str) -> tuple[str, ...]:
     A plug-in is ``<name>.py`` or ``<name>/__init__.py`` whose name has no leading underscore and whose text
     has a line that begins with ``PLUGIN``. Nothing is imported.
     """
-    folder = PACKAGE / place
     # Asked several times a move: a folder is read again only when something in it was added or removed.
-    return _names(folder, folder.stat().st_mtime_ns) if folder.is_dir() else ()
+    try:
+        changed_ns = os.stat(f"{PACKAGE}/{place}").st_mtime_ns  # noqa: PTH116 - a path object costs more than the call
+        return _names(place, changed_ns)
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
 
 
 @functools.lru_cache(maxsize=64)
-def _names(folder: Path, changed_ns: int) -> tuple[str, ...]:
+def _names(place: str, changed_ns: int) -> tuple[str, ...]:
     found = []
-    for path in sorted(folder.iterdir()):
+    for path in sorted((PACKAGE / place).iterdir()):
         file = path / "__init__.py" if path.is_dir() else path
         if path.stem.startswith("_") or file.suffix != ".py" or not file.is_file():
             continue

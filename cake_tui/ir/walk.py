@@ -5,7 +5,8 @@ A path is ``(launch, child, child, …)``; the children of an `If`'s else branch
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 
@@ -18,6 +19,7 @@ from cake_tui.ir.program import (
     Copy,
     Declare,
     For,
+    Guard,
     If,
     Launch,
     Pick,
@@ -33,33 +35,42 @@ Path = tuple[int, ...]
 
 def children(statement: Statement) -> tuple[tuple[int, Statement], ...]:
     """Return the statements directly inside, each with its step of the path."""
-    match statement:
-        case For(body=body) | Role(body=body):
-            return tuple(enumerate(body))
-        case If(then=then, orelse=orelse):
-            return (*enumerate(then), *((-1 - at, child) for at, child in enumerate(orelse)))
-        case _:
-            return ()
+    if type(statement) is For or type(statement) is Role:
+        return tuple(enumerate(statement.body))
+    if type(statement) is If:
+        return (*enumerate(statement.then), *((-1 - at, child) for at, child in enumerate(statement.orelse)))
+    return ()
 
 
-def walk(program: Program) -> Iterator[tuple[Path, Statement]]:
-    """Yield every statement with its path, in the order of the text."""
+def walk(program: Program) -> list[tuple[Path, Statement]]:
+    """Return every statement with its path, in the order of the text."""
+    found: list[tuple[Path, Statement]] = []
     for at, launch in enumerate(program.launches):
         for inner, statement in enumerate(launch.body):
-            yield from _below((at, inner), statement)
+            _below((at, inner), statement, found)
+    return found
 
 
-def walk_body(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    """Yield every statement of a body and below, in the order of the text."""
-    for statement in body:
-        for _, found in _below((), statement):
-            yield found
+def walk_body(body: tuple[Statement, ...]) -> list[Statement]:
+    """Return every statement of a body and below, in the order of the text."""
+    found: list[Statement] = []
+    left = list(body[::-1])
+    while left:
+        statement = left.pop()
+        found.append(statement)
+        if type(statement) in _BODIES:
+            left += [child for _, child in children(statement)][::-1]
+    return found
 
 
-def _below(path: Path, statement: Statement) -> Iterator[tuple[Path, Statement]]:
-    yield path, statement
-    for step, child in children(statement):
-        yield from _below((*path, step), child)
+_BODIES = frozenset((For, If, Role))
+
+
+def _below(path: Path, statement: Statement, found: list[tuple[Path, Statement]]) -> None:
+    found.append((path, statement))
+    if type(statement) in _BODIES:
+        for step, child in children(statement):
+            _below((*path, step), child, found)
 
 
 def get(program: Program, path: Path) -> Statement:
@@ -111,48 +122,36 @@ def _inside(statement: Statement, path: Path, new: tuple[Statement, ...]) -> Sta
 
 def reads(statement: Statement) -> tuple[Ref, ...]:
     """Return the references that the statement itself reads, those of children left out."""
-    return tuple(ref for expr in _values(statement) for ref in refs_in(expr))
+    values = _READ.get(type(statement))
+    found = values(statement) if values is not None else ()
+    guard: Guard | None = getattr(statement, "where", None)
+    if guard is not None:
+        found += (guard.condition,) if guard.otherwise is None else (guard.condition, guard.otherwise)
+    return tuple([ref for expr in found for ref in refs_in(expr)])
 
 
 def writes(statement: Statement) -> tuple[Ref, ...]:
     """Return the references that the statement itself writes, those of children left out."""
-    match statement:
-        case Copy(target=target) | Assign(target=target) | Contract(target=target) | Reduce(target=target):
-            return (target,)
-        case Atomic(target=target) | Convert(target=target):
-            return (target,)
-        case Split(parts=parts):
-            return parts
-        case Pick(values=values, indices=indices):
-            return (values, indices)
-        case Declare(buffer=buffer) if buffer.init is not None:
-            return (Ref(buffer.name),)
-        case _:
-            return ()
+    targets = _WRITTEN.get(type(statement))
+    return targets(statement) if targets is not None else ()
 
 
-def _values(statement: Statement) -> tuple[Expr, ...]:
-    found: tuple[Expr, ...] = ()
-    match statement:
-        case Copy(source=source) | Split(source=source) | Convert(source=source):
-            found = (source,)
-        case Reduce(source=source, target=target, carry=carry):
-            found = (source, target) if carry else (source,)
-        case Pick(source=source, values=values, indices=indices, carry=carry):
-            found = (source, values, indices) if carry else (source,)
-        case Assign(target=target, value=value, op=op):
-            found = (value, target) if op == "+=" else (value,)
-        case Contract(target=target, left=left, right=right):
-            found = (left, right, target)
-        case Atomic(target=target, value=value):
-            found = (value, target)
-        case Declare(buffer=buffer) if buffer.init is not None:
-            found = (buffer.init,)
-        case If(condition=condition):
-            found = (condition,)
-        case _:
-            pass
-    guard = getattr(statement, "where", None)
-    if guard is not None:
-        found += (guard.condition,) if guard.otherwise is None else (guard.condition, guard.otherwise)
-    return found
+# What a statement reads besides its `where`, and what it writes, by its kind; kinds left out do neither.
+_READ: Mapping[type, Callable[[Any], tuple[Expr, ...]]] = {
+    Copy: lambda copy: (copy.source,),
+    Split: lambda split: (split.source,),
+    Convert: lambda convert: (convert.source,),
+    Reduce: lambda reduce: (reduce.source, reduce.target) if reduce.carry else (reduce.source,),
+    Pick: lambda pick: (pick.source, pick.values, pick.indices) if pick.carry else (pick.source,),
+    Assign: lambda assign: (assign.value, assign.target) if assign.op == "+=" else (assign.value,),
+    Contract: lambda contract: (contract.left, contract.right, contract.target),
+    Atomic: lambda atomic: (atomic.value, atomic.target),
+    Declare: lambda declare: () if declare.buffer.init is None else (declare.buffer.init,),
+    If: lambda branch: (branch.condition,),
+}
+_WRITTEN: Mapping[type, Callable[[Any], tuple[Ref, ...]]] = {
+    **dict.fromkeys((Copy, Assign, Contract, Reduce, Atomic, Convert), lambda statement: (statement.target,)),
+    Split: lambda split: split.parts,
+    Pick: lambda pick: (pick.values, pick.indices),
+    Declare: lambda declare: () if declare.buffer.init is None else (Ref(declare.buffer.name),),
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Protocol, cast
 
 from cake_tui import registry
@@ -36,9 +37,13 @@ def names(family: str | None, target: str) -> tuple[str, ...]:
     """List the structures of a family that exist on a target, ``naive`` first."""
     if family is None:
         return ()
-    place = f"ir/build/{family}"
-    found = [name for name in registry.names(place) if target in load(family, name).targets]
-    return tuple(sorted(found, key=lambda name: (name != "naive", name)))
+    return _on_target(family, registry.names(f"ir/build/{family}"), target)
+
+
+@lru_cache(maxsize=16)
+def _on_target(family: str, found: tuple[str, ...], target: str) -> tuple[str, ...]:
+    there = [name for name in found if target in load(family, name).targets]
+    return tuple(sorted(there, key=lambda name: (name != "naive", name)))
 
 
 def load(family: str, name: str) -> Structure:

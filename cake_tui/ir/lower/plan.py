@@ -52,14 +52,17 @@ def entry_name(launch: str) -> str:
     return "main_" if launch == "main" else launch
 
 
-def plan_of(program: Program, shape: Shape) -> LaunchPlan:
-    """Return the plan of a program for one shape; raises Ended(Rejected) where an extent is no whole number."""
+def plan_of(program: Program, shape: Shape, arguments: Sequence[tuple[Argument, ...]]) -> LaunchPlan:
+    """Return the plan of a program for one shape, each launch with its arguments.
+
+    Raises Ended(Rejected) where an extent is no whole number.
+    """
     try:
         names = constants_of(program, dict(shape.sizes))
         launches = []
-        for at, launch in enumerate(program.launches):
+        for launch, given in zip(program.launches, arguments):
             grid = _three([evaluate_int(axis.extent, names) for axis in reversed(launch.axes)])
-            launches.append(Launch(entry_name(launch.name), grid, arguments_of(program, at)))
+            launches.append(Launch(entry_name(launch.name), grid, given))
         workspaces = tuple(
             Workspace(buffer.name, buffer_bytes(buffer, names), max(buffer.align, 64))
             for buffer in program.buffers

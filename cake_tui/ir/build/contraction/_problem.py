@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import msgspec
 
 from cake_tui.errors import UserError
@@ -51,6 +53,7 @@ class Contraction(msgspec.Struct, frozen=True):
         )  # fmt: skip
 
 
+@lru_cache(maxsize=16)
 def contraction_of(problem: Problem, target: Target) -> Contraction:
     """Read a problem of the family; raises UserError where the kernel's folder does not describe one."""
     specs = {spec.name: spec for spec in problem.buffers}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cake_tui.ir.expr import Number
 from cake_tui.ir.lower.c.source import source_of
 from cake_tui.ir.lower.c.template import lower_template
-from cake_tui.ir.lower.plan import check_shapes, plan_of
+from cake_tui.ir.lower.plan import arguments_of, check_shapes, plan_of
 from cake_tui.ir.opaque import Opaque
 from cake_tui.ir.program import Program
 from cake_tui.model.lowered import Lowered
@@ -29,12 +29,13 @@ def lower_c(program: Program | Opaque, arch: str, shapes: Sequence[Shape]) -> Lo
     if isinstance(program, Opaque):
         return lower_template(program, arch, shapes, options_for(arch))
     align = min((buffer.align or 4 for buffer in program.buffers if buffer.space == "param"), default=4)
+    arguments = [arguments_of(program, at) for at in range(len(program.launches))]
     return Lowered(
         target="c",
         arch=arch,
-        source=source_of(program),
+        source=source_of(program, arguments),
         options=options_for(arch),
-        plans=tuple(plan_of(program, shape) for shape in shapes),
+        plans=tuple(plan_of(program, shape, arguments) for shape in shapes),
         structure=program.structure,
         constants=tuple(
             (const.name, int(const.value.value))

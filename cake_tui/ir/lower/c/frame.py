@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cake_tui.ir.expr import Binary, Call, Expr, Name, Number, Unary, names_in, substitute, walk
+from cake_tui.ir.expr import Binary, Call, Expr, Name, Number, Unary, names_in, substitute
 from cake_tui.ir.lower.c.indices import c_int, simpler
 from cake_tui.ir.lower.c.proofs import Proofs
 from cake_tui.ir.lower.c.writer import Needs, Writer
 from cake_tui.ir.program import Buffer, Program
 from cake_tui.ir.refusal import refuse
 
-_WHOLE = {"min": "least", "max": "most"}
+_WHOLE = ("least", "most", "ceil_div")  # what `c_int` prints calls of
 
 
 class Frame:
@@ -71,9 +71,9 @@ class Frame:
 
     def tidy(self, expr: Expr) -> Expr:
         """Simplify an expression by what is proven here."""
-        if isinstance(expr, Number):
+        if type(expr) is Number:
             return expr
-        if isinstance(expr, Name):
+        if type(expr) is Name:
             return self.replaced.get(expr.name, expr)
         found = self._simple.get(expr)
         if found is None:
@@ -81,15 +81,16 @@ class Frame:
         return found
 
     def _simplify(self, expr: Expr) -> Expr:
-        match expr:
-            case Binary(op, left, right):
-                return simpler(Binary(op, self.tidy(left), self.tidy(right)), self.proofs)
-            case Call(function, arguments):
-                return simpler(Call(function, tuple(self.tidy(argument) for argument in arguments)), self.proofs)
-            case Unary(op, operand):
-                return Unary(op, self.tidy(operand))
-            case _:
-                return substitute(expr, self.replaced)
+        if type(expr) is Binary:
+            left, right = self.tidy(expr.left), self.tidy(expr.right)
+            same = left is expr.left and right is expr.right
+            return simpler(expr if same else Binary(expr.op, left, right), self.proofs)
+        if type(expr) is Call:
+            inside = tuple([self.tidy(argument) for argument in expr.arguments])
+            return simpler(Call(expr.function, inside), self.proofs)
+        if type(expr) is Unary:
+            return Unary(expr.op, self.tidy(expr.operand))
+        return substitute(expr, self.replaced)
 
     def _forget(self, name: str) -> None:
         for expr in [expr for expr in self._simple if name in names_in(expr)]:
@@ -97,14 +98,9 @@ class Frame:
 
     def c(self, expr: Expr, least: int = 0) -> str:
         """Print a whole-number expression or condition as C, simplified."""
-        simple = self.tidy(expr)
-        for node in walk(simple):
-            if isinstance(node, Call):
-                if node.function in _WHOLE:
-                    self.needs.whole.add(_WHOLE[node.function])
-                elif node.function == "ceil" and isinstance(node.arguments[0], Binary):
-                    self.needs.whole.add("ceil_div")
-        return c_int(simple, least)
+        text = c_int(self.tidy(expr), least)
+        self.needs.whole.update(function for function in _WHOLE if f"{function}(" in text)
+        return text
 
     def number(self, expr: Expr, what: str) -> int:
         """Return the value of an expression that the compiler must know; raises Ended(Rejected) otherwise."""

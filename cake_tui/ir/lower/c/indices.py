@@ -26,8 +26,8 @@ def simpler(node: Expr, proofs: Proofs) -> Expr:
 
 def _simpler_binary(node: Binary) -> Expr:
     op, left, right = node.op, node.left, node.right
-    first = left.value if isinstance(left, Number) else None
-    second = right.value if isinstance(right, Number) else None
+    first = left.value if type(left) is Number else None
+    second = right.value if type(right) is Number else None
     if isinstance(first, int) and isinstance(second, int) and op in ("+", "-", "*"):
         folded = first + second if op == "+" else first - second if op == "-" else first * second
         return Number(folded) if folded >= 0 else node
@@ -70,21 +70,22 @@ def _rounded(node: Call, proofs: Proofs) -> Expr:
 
 def c_int(expr: Expr, least: int = 0) -> str:
     """Print a whole-number expression or a condition."""
+    if type(expr) is Name:
+        return expr.name
+    if type(expr) is Number:
+        return str(expr.value)
+    if type(expr) is Binary:
+        op, right = expr.op, expr.right
+        level = PRECEDENCE[op]
+        # Sums of sums and products of products need no parentheses on the right; a quotient there does.
+        same = op == "+" or (op == "*" and type(right) is Binary and right.op == "*")
+        text = f"{c_int(expr.left, level)} {_C_OPERATORS.get(op, op)} {c_int(right, level if same else level + 1)}"
+        return f"({text})" if level < least else text
     match expr:
-        case Number(value):
-            return str(value)
-        case Name(name):
-            return name
         case Unary("-", operand):
             return f"-{c_int(operand, 9)}"
         case Unary(_, operand):
             return f"!({c_int(operand)})"
-        case Binary(op, left, right):
-            level = PRECEDENCE[op]
-            # Sums of sums and products of products need no parentheses on the right; a quotient there does.
-            same = op == "+" or (op == "*" and isinstance(right, Binary) and right.op == "*")
-            text = f"{c_int(left, level)} {_C_OPERATORS.get(op, op)} {c_int(right, level if same else level + 1)}"
-            return f"({text})" if level < least else text
         case Call("ceil" | "floor" as function, (Binary("/", left, right),)):
             tight = PRECEDENCE["*"] + 1
             if function == "ceil":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from cake_tui.ir.expr import Number, Span, names_in
 from cake_tui.ir.lower.c import prelude
@@ -10,10 +11,11 @@ from cake_tui.ir.lower.c.frame import Frame
 from cake_tui.ir.lower.c.indices import c_int
 from cake_tui.ir.lower.c.statements import lower_body
 from cake_tui.ir.lower.c.writer import Needs, Writer
-from cake_tui.ir.lower.plan import arguments_of, entry_name
+from cake_tui.ir.lower.plan import entry_name
 from cake_tui.ir.program import For, Launch, Program
 from cake_tui.ir.refusal import refuse
 from cake_tui.ir.walk import reads, walk, writes
+from cake_tui.model.lowered import Argument
 
 _ELEMENTS = {"f32": "float", "f64": "double", "i32": "int", "u8": "unsigned char"}
 _KEYWORDS = frozenset(
@@ -24,23 +26,24 @@ _KEYWORDS = frozenset(
 _MATH = r"\bINFINITY\b|\b(?:exp|log|tanh|erf|erfc|sin|cos|floor|ceil|sqrt|fabs|pow)f?\("
 
 
-def source_of(program: Program) -> str:
-    """Return the C source of a program; raises Ended(Rejected) for what c lacks."""
-    _check_names(program)
+def source_of(program: Program, arguments: Sequence[tuple[Argument, ...]]) -> str:
+    """Return the C source of a program, its functions with these arguments; raises Ended(Rejected) for what c lacks."""
+    names = _names(program)
+    _check_names(names)
     needs = Needs()
-    functions = [_function(program, at, launch, needs) for at, launch in enumerate(program.launches)]
+    functions = [_function(program, launch, given, names, needs) for launch, given in zip(program.launches, arguments)]
     body = "\n".join(functions)
     types = "".join(prelude.text_for(dtype, lanes, stems) for (dtype, lanes), stems in sorted(needs.functions.items()))
     helpers = prelude.whole_functions(needs.whole) + types
-    constants = _constants(program, body)
+    used = _used(program, body)
+    constants = _constants(program, used)
     headers = (("math", _MATH), ("string", r"\bmemcpy\("))
     includes = "".join(f"#include <{name}.h>\n" for name, words in headers if re.search(words, helpers + body))
-    parts = [f"// {_title(program, body)}\n", includes, constants, helpers, body]
+    parts = [f"// {_title(program, used)}\n", includes, constants, helpers, body]
     return "\n".join(part for part in parts if part)
 
 
-def _title(program: Program, body: str) -> str:
-    used = _used(program, body)
+def _title(program: Program, used: set[str]) -> str:
     inside = ", ".join(
         f"{const.name}={c_int(const.value)}" for const in program.consts if const.values and const.name in used
     )
@@ -50,21 +53,22 @@ def _title(program: Program, body: str) -> str:
 
 def _used(program: Program, body: str) -> set[str]:
     """Return the constants and sizes that the functions name, and those that these are made of."""
-    words = set(re.findall(r"\b[A-Za-z_]\w*\b", re.sub(r"#pragma.*", "", body)))
+    words = set(re.split(r"\W+", re.sub(r"#pragma.*", "", body)))
     for const in reversed(program.consts):
         if const.name in words:
             words |= names_in(const.value)
     return words
 
 
-def _constants(program: Program, body: str) -> str:
-    used = _used(program, body)
+def _constants(program: Program, used: set[str]) -> str:
     lines = [f"  {size.name} = {size.value}," for size in program.sizes if size.value is not None and size.name in used]
     lines += [f"  {const.name} = {c_int(const.value)}," for const in program.consts if const.name in used]
     return "enum {\n" + "\n".join(lines) + "\n};\n" if lines else ""
 
 
-def _function(program: Program, at: int, launch: Launch, needs: Needs) -> str:
+def _function(
+    program: Program, launch: Launch, arguments: tuple[Argument, ...], names: frozenset[str], needs: Needs
+) -> str:
     if launch.persistent is not None or launch.cluster or launch.order != "row" or launch.threads != Number(1):
         raise refuse(
             "lowering", launch.name, "a launch for another target", "a plain grid of one thread on c", step="lower"
@@ -72,7 +76,7 @@ def _function(program: Program, at: int, launch: Launch, needs: Needs) -> str:
     if len(launch.axes) > 3:
         raise refuse("lowering", launch.name, f"{len(launch.axes)} grid axes", "at most 3", step="lower")
     writer = Writer()
-    frame = Frame(program, needs, writer, _names(program))
+    frame = Frame(program, needs, writer, names)
     for place, axis in enumerate(reversed(launch.axes)):
         one = frame.proofs.number(axis.extent) == 1
         if one:
@@ -85,13 +89,13 @@ def _function(program: Program, at: int, launch: Launch, needs: Needs) -> str:
         writer.lines.insert(0, "  (void)task;")
     head = Writer()
     head.depth = 0
-    head.line(f"void {entry_name(launch.name)}({_parameters(program, at)}) {{")
+    head.line(f"void {entry_name(launch.name)}({_parameters(program, arguments)}) {{")
     return "\n".join([*head.lines, *writer.lines]) + "\n}\n"
 
 
-def _parameters(program: Program, at: int) -> str:
+def _parameters(program: Program, arguments: tuple[Argument, ...]) -> str:
     texts = ["const int task[3]"]
-    for argument in arguments_of(program, at):
+    for argument in arguments:
         if argument.kind == "size":
             texts.append(f"int {argument.name}")
             continue
@@ -119,7 +123,7 @@ def _names(program: Program) -> frozenset[str]:
     return frozenset(found)
 
 
-def _check_names(program: Program) -> None:
-    for name in sorted(_names(program)):
+def _check_names(names: frozenset[str]) -> None:
+    for name in sorted(names):
         if name in _KEYWORDS:
             raise refuse("lowering", name, f"the name {name}", "a name that c does not keep for itself", step="lower")

@@ -73,7 +73,7 @@ class Writer:
     def drop_unused(self, name: str, first: int, last: int) -> None:
         """Take out lines [first, last), a declaration, where nothing behind them names it."""
         word = re.compile(rf"\b{re.escape(name)}\b")
-        if not any(word.search(line) for line in self.lines[last:]):
+        if not any(name in line and word.search(line) for line in self.lines[last:]):
             del self.lines[first:last]
 
 
