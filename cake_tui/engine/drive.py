@@ -21,7 +21,7 @@ from cake_tui.model.outcome import Interrupted
 from cake_tui.monitors import Monitor
 from cake_tui.store import snapshot
 from cake_tui.store.clock import Clocks, GapWatch, seconds_since
-from cake_tui.store.disk import DiskBound
+from cake_tui.store.disk import DiskBound, Keep
 from cake_tui.store.files import NO_SPACE, free_bytes
 from cake_tui.store.inbox import Inbox, new_id
 from cake_tui.store.journal import Journal
@@ -274,13 +274,13 @@ class Engine:
     def _bound_disk(self) -> None:
         limit = int(float(self.history.settings.get("disk", 2.0)) * 1e9)
         if self.session.disk is None:
-            self.session.disk = DiskBound(self.session.path, limit, self._protected)
+            self.session.disk = DiskBound(self.session.path, limit, self._spared)
         self.session.disk.limit_bytes = limit
 
-    def _protected(self) -> frozenset[int]:
+    def _spared(self) -> Keep:
         history = self.history
-        best = history.lineage(history.incumbent) if history.incumbent is not None else ()
-        return frozenset((*best, *(row.number for row in history.in_flight())))
+        line = history.lineage(history.incumbent) if history.incumbent is not None else ()
+        return Keep(frozenset((*line[:1], *(row.number for row in history.in_flight()))), frozenset(line))
 
     # -- a full disk -----------------------------------------------------------------------------------
 

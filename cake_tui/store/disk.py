@@ -8,69 +8,86 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 NEWEST_BUILDS, NEWEST_CANDIDATES = 128, 8  # these stay
-RECOUNT_EVERY = 32  # writes until the builds, which come without telling, are counted again
+RECOUNT_EVERY = 16  # writes until what comes without telling is counted again
 _BLOCK = 4096
-_FULL, _ROOMY = 0.9, 0.75
+_FULL, _ROOMY, _AGAIN = 0.9, 0.75, 0.02  # of the limit
 # What a candidate keeps for as long as it can: small, and enough to build it again.
 _KEPT_STEMS = ("schedule", "kernel", "feedback")
+
+
+class Keep(msgspec.Struct, frozen=True):
+    """Candidates that pruning spares: `whole` ones keep every file, of `lean` ones the folder and small files stay."""
+
+    whole: frozenset[int] = frozenset()  # the best, and those in flight
+    lean: frozenset[int] = frozenset()  # the best's ancestors
 
 
 class DiskBound:
     """Counts what a session's folder holds and prunes it below `limit_bytes`.
 
-    `protected` names the candidates whose folders stay whole (the best and its ancestors). Builds are a
-    cache: the oldest go, but those that `in_use` names by their hash, and come back when they are needed.
+    `keep` says what may not go. Builds are a cache: the oldest go, but those that `in_use` names by their
+    hash, and come back when they are needed.
     """
 
-    def __init__(self, folder: Path, limit_bytes: int, protected: Callable[[], frozenset[int]]) -> None:
+    def __init__(self, folder: Path, limit_bytes: int, keep: Callable[[], Keep]) -> None:
         self.folder = folder
         self.limit_bytes = limit_bytes
-        self.protected = protected
+        self.keep = keep
         self.in_use: Callable[[], frozenset[str]] = frozenset
         self._candidates = disk_bytes(folder / "candidates")
-        self._builds = disk_bytes(folder / "build")
-        self._writes = 0
+        self._builds = self._top = self._writes = 0
+        self._recount()
+        self._pruned_at = 0  # used bytes after the last pruning
         self._lean: set[int] = set()  # candidates without bulky files
 
     @property
     def used_bytes(self) -> int:
-        """What the folder holds by this count, in whole blocks."""
-        top = 0
-        for folder in (self.folder, self.folder / "best", self.folder / "inbox"):
-            for entry in _files(folder):
-                with contextlib.suppress(OSError):
-                    top += _blocks(entry.stat(follow_symlinks=False).st_size)
-        return self._candidates + self._builds + top
+        """What the folder held when it was last counted, in whole blocks."""
+        return self._candidates + self._builds + self._top
 
     def wrote(self, size_bytes: int) -> None:
         """Count a candidate's file that was written; prune where the folder nears its limit."""
         self._candidates += _blocks(size_bytes)
         self._writes += 1
         if self._writes % RECOUNT_EVERY == 0:
-            self._builds = disk_bytes(self.folder / "build")
-        if self.used_bytes > _FULL * self.limit_bytes:
+            self._recount()
+        # Where hardly anything may go, trying again at every write would only cost time.
+        limit = self.limit_bytes
+        if self.used_bytes > max(_FULL * limit, self._pruned_at + _AGAIN * limit):
             self.prune()
+
+    def _recount(self) -> None:
+        """Count what others write: the executor's builds, the record, the logs, ``best/``."""
+        self._builds = disk_bytes(self.folder / "build")
+        self._top = 0
+        for folder in (self.folder, self.folder / "best", self.folder / "inbox"):
+            for entry in _files(folder):
+                with contextlib.suppress(OSError):
+                    self._top += _blocks(entry.stat(follow_symlinks=False).st_size)
 
     def prune(self) -> None:
         """Remove until the folder is well below the limit, or nothing is left that may go."""
         self._candidates = disk_bytes(self.folder / "candidates")
+        self._recount()
         self._prune_builds()
-        protected = self.protected()
-        numbers = [number for number in _numbers(self.folder / "candidates") if number not in protected]
-        older = numbers[:-NEWEST_CANDIDATES]
+        keep = self.keep()
+        older = [number for number in _numbers(self.folder / "candidates") if number not in keep.whole]
+        older = older[:-NEWEST_CANDIDATES]
         for number in older:
-            if not self._too_full():
-                break
-            if number not in self._lean:
+            if self._too_full() and number not in self._lean:
                 self._candidates -= _remove_bulky(self.folder / "candidates" / str(number))
                 self._lean.add(number)
         for number in older:
             if not self._too_full():
                 break
-            folder = self.folder / "candidates" / str(number)
-            self._candidates -= disk_bytes(folder)
-            shutil.rmtree(folder, ignore_errors=True)
+            if number not in keep.lean:
+                folder = self.folder / "candidates" / str(number)
+                self._candidates -= disk_bytes(folder)
+                shutil.rmtree(folder, ignore_errors=True)
+        self._pruned_at = self.used_bytes
 
     def _too_full(self) -> bool:
         return self.used_bytes > _ROOMY * self.limit_bytes
@@ -96,16 +113,19 @@ class DiskBound:
         self._builds = disk_bytes(self.folder / "build")
 
 
-def disk_bytes(folder: Path) -> int:
+def disk_bytes(folder: Path | str) -> int:
     """Bytes that a folder's files take, each rounded up to whole blocks, one block a folder."""
-    total = 0
-    for where, _, names in os.walk(folder):
-        total += _BLOCK
-        for name in names:
-            try:
-                total += _blocks(Path(where, name).lstat().st_size)
-            except OSError:
-                continue
+    total = _BLOCK
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    total += disk_bytes(entry.path)
+                else:
+                    with contextlib.suppress(OSError):
+                        total += _blocks(entry.stat(follow_symlinks=False).st_size)
+    except OSError:
+        return 0
     return total
 
 

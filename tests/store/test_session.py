@@ -16,7 +16,7 @@ import pytest
 from cake_tui.errors import BUSY, DAMAGED, USAGE, UserError
 from cake_tui.store import name as names
 from cake_tui.store.clock import Clocks
-from cake_tui.store.disk import RECOUNT_EVERY, DiskBound, disk_bytes
+from cake_tui.store.disk import RECOUNT_EVERY, DiskBound, Keep, disk_bytes
 from cake_tui.store.lock import Lock, living_holder
 from cake_tui.store.session import LOG_CHARACTERS, Session, create, open_locked, read_document
 from tests.store import journals
@@ -188,8 +188,8 @@ def test_a_broken_session_toml_is_named(session: Session) -> None:
     assert broken.value.exit_code == DAMAGED
 
 
-def bounded(session: Session, limit: int, protected: frozenset[int] = frozenset()) -> DiskBound:
-    session.disk = DiskBound(session.path, limit, lambda: protected)
+def bounded(session: Session, limit: int, whole: frozenset[int] = frozenset(), **lean: frozenset[int]) -> DiskBound:
+    session.disk = DiskBound(session.path, limit, lambda: Keep(whole, **lean))
     return session.disk
 
 
@@ -212,7 +212,7 @@ def test_the_oldest_bulky_files_go_first_and_record_and_best_never(session: Sess
 
 def test_whole_candidates_go_where_lean_ones_are_still_too_much(session: Session) -> None:
     limit = 1_000_000
-    bounded(session, limit, frozenset({2}))
+    bounded(session, limit, lean=frozenset({2}))
     for number in range(100):
         session.write(number, "kernel.c", "s" * 30_000)
     assert disk_bytes(session.path) <= limit
