@@ -12,6 +12,7 @@ from cake_tui.cli import Command
 from cake_tui.cli._session import add_session_arguments, ask, folder_of
 from cake_tui.cli._settings import add_settings_arguments, given_settings
 from cake_tui.cli._watch import run_engine
+from cake_tui.engine.process import Announce
 from cake_tui.errors import UserError
 from cake_tui.store.lock import busy, living_holder
 from cake_tui.store.snapshot import read_head
@@ -43,11 +44,11 @@ def run(args: argparse.Namespace) -> int:
         return ask(args, "resume", done="goes on")
     seed = str(args.seed) if args.seed is not None else None
 
-    def work(announce: object) -> int:
+    def work(announce: Announce) -> int:
         from cake_tui.cli._compose import go_on
 
         replaced = {"seed": seed, "agent": args.agent, "goal": args.goal}
-        return go_on(path, values, announce, foreground=args.headless, **replaced)  # type: ignore[arg-type]
+        return go_on(path, values, announce, foreground=args.headless, **replaced)
 
     return run_engine(work, path, headless=args.headless)
 

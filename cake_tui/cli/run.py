@@ -14,6 +14,7 @@ from cake_tui.cli._device import add_device_arguments
 from cake_tui.cli._session import add_sessions_argument
 from cake_tui.cli._settings import add_settings_arguments, given_settings
 from cake_tui.cli._watch import run_engine
+from cake_tui.engine.process import Announce
 from cake_tui.errors import UserError
 from cake_tui.store import name as names
 from cake_tui.store.session import refuse_existing
@@ -47,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     )
 
 
-def _work(args: argparse.Namespace, folder: Path, name: str, settings: dict[str, object], announce: object) -> int:
+def _work(args: argparse.Namespace, folder: Path, name: str, settings: dict[str, object], announce: Announce) -> int:
     """In the engine's process: all that is heavy is imported here."""
     from cake_tui import kernels, menu
     from cake_tui.cli._compose import Order, start
@@ -64,7 +65,7 @@ def _work(args: argparse.Namespace, folder: Path, name: str, settings: dict[str,
     order = Order(
         name, folder, chosen, problem, args.agent, Settings().changed(**settings), args.goal, origin
     )  # fmt: skip
-    return start(order, announce, foreground=args.headless)  # type: ignore[arg-type]
+    return start(order, announce, foreground=args.headless)
 
 
 PLUGIN: Command = Command("cake-tui run matmul_bias_relu --name first --candidates 150", add_arguments, run)

@@ -128,9 +128,10 @@ class Engine:
         self.record(ev.EngineStarted(pid=os.getpid(), host=socket.gethostname(), changes=changes))
         if ran_before:
             self.record(ev.GapSeen(seconds=away_s, what="offline"))
-        if changes and settings is not None:
+        of_settings = tuple(change for change in changes if change[0] in (settings or {}))
+        if of_settings and settings is not None:
             self.session.write_settings(settings)
-            self.record(ev.SettingsChanged(changes=changes, settings=settings))
+            self.record(ev.SettingsChanged(changes=of_settings, settings=settings))
         for notice in notices:
             self.record(ev.Noticed(level="warning", text=notice))
         if paused:

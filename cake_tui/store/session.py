@@ -27,7 +27,7 @@ from cake_tui.store.files import (
     write_whole,
 )  # fmt: skip
 from cake_tui.store.journal import Journal, OnFull
-from cake_tui.store.lock import Lock, busy
+from cake_tui.store.lock import Lock, busy, living_holder
 
 LOG_CHARACTERS = 32 * 1024  # of a candidate's log: head and tail, with the true size between
 TEXT_CHARACTERS = 256 * 1024  # of prompts and replies
@@ -191,8 +191,6 @@ def create(sessions: Path, created: SessionCreated, clocks: Clocks, *, who: str)
 
 def refuse_existing(path: Path) -> None:
     """Raise UserError where a session of this name is there already."""
-    from cake_tui.store.lock import living_holder
-
     if living_holder(path / "lock") is not None:
         raise busy(path.name, path / "lock")
     if path.is_dir() and any(path.iterdir()):
