@@ -45,6 +45,12 @@ class Backend(Protocol):
     def probe(self, device: Device) -> Compiler:
         """Compile a trifle for the device. Raises UserError (ENVIRONMENT) with compiler, version and cure."""
 
+    def measured(self, device: Device) -> Device:
+        """Return the device with its peak rates measured, in a second or so and a process of its own.
+
+        Raises UserError (ENVIRONMENT) where that fails.
+        """
+
     def compile_command(self, job: BuildJob, device: Device, source: Path, output: Path) -> tuple[str, ...]:
         """Return the command that compiles `source` into `output`; both paths are in the working folder."""
 

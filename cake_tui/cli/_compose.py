@@ -64,6 +64,7 @@ def start(order: Order, announce: Announce, *, foreground: bool) -> int:
     who = user_name()
     sessions.refuse_existing(order.folder / order.name)
     held = take_device(device.uuid, order.name, who)
+    device, unmeasured = _measured(order.chosen)
     created = ev.SessionCreated(
         name=order.name,
         problem=order.problem,
@@ -82,7 +83,8 @@ def start(order: Order, announce: Announce, *, foreground: bool) -> int:
     reader = JournalReader(session.journal_path)
     fold_new(history, reader)
     engine = Engine(session, history, lines=reader.line, monitor=monitor_of(device), foreground=foreground)
-    engine.begin(Desk(menu, session.write_settings), notices=_warnings(session.path), who=who)
+    notices = (*unmeasured, *_warnings(session.path))
+    engine.begin(Desk(menu, session.write_settings), notices=notices, who=who)
     engine.record(ev.Probed(compiler=" ".join(compiler.command), version=compiler.version))
     announce(Started(session=str(session.path)))
     try:
@@ -156,6 +158,14 @@ def _story(session: sessions.Session, engine: Engine, history: History, menu: Li
         return (yield from loop.run(ctx))
     finally:
         executor.close()
+
+
+def _measured(chosen: Chosen) -> tuple[Device, tuple[str, ...]]:
+    """Return the device with its peak rates; where they cannot be measured they stay unknown, with a notice."""
+    try:
+        return chosen.backend.measured(chosen.device), ()
+    except UserError as error:
+        return chosen.device, (f"{error}; feedback does without shares of the machine's peak",)
 
 
 def make_agent(text: str) -> Any:

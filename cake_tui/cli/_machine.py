@@ -16,11 +16,11 @@ import msgspec
 
 from cake_tui import __version__, registry
 from cake_tui.backends import Backend
-from cake_tui.config import cache_dir, environment, lock_dir, sessions_dir
+from cake_tui.config import cache_dir, environment, lock_dir, sessions_dir, user_name
 from cake_tui.errors import UserError
 from cake_tui.model.device import Device
 from cake_tui.monitors import nvml
-from cake_tui.store.lock import living_holder, network_file_system
+from cake_tui.store.lock import living_holder, network_file_system, take_device
 
 _LEAST_DISK_BYTES = 2 << 30
 _LEAST_FILES = 256
@@ -74,6 +74,7 @@ def _compiler_and_cpu() -> Iterator[Found]:
         return
     yield Found("compiler", "ok", f"{' '.join(compiler.command)}: {compiler.version}, makes code for {device.arch}")
     yield Found("processor", "ok", _processor(device))
+    yield _peaks(backend, device)
 
 
 def _processor(device: Device) -> str:
@@ -83,8 +84,24 @@ def _processor(device: Device) -> str:
         if size
     )
     vectors = f"{device.vector_registers} vector registers of {device.vector_bytes} bytes"
-    peak = f", about {device.peak_gflops:.0f} GFLOP/s fp32" if device.peak_gflops else ""
-    return f"{device.name}: {device.cores} cores used, {device.arch}, {vectors}, {caches or 'caches unknown'}{peak}"
+    return f"{device.name}: {device.cores} cores used, {device.arch}, {vectors}, {caches or 'caches unknown'}"
+
+
+def _peaks(backend: Backend, device: Device) -> Found:
+    """Measure what all cores reach together, unless a session is timing kernels on them."""
+    try:
+        lock = take_device(device.uuid, "doctor", user_name())
+    except UserError as error:
+        return Found("peak rates", "note", *_split(f"not measured: {error}"))
+    try:
+        found = backend.measured(device)
+    except UserError as error:
+        return Found("peak rates", "note", str(error), "feedback does without shares of the machine's peak")
+    finally:
+        if lock is not None:
+            lock.release()
+    memory = f"{found.memory_gbps:.0f} GB/s to and from memory" if found.memory_gbps else "memory unknown"
+    return Found("peak rates", "ok", f"measured now: {found.peak_gflops:.0f} GFLOP/s fp32, {memory}")
 
 
 def _clocks() -> Iterator[Found]:

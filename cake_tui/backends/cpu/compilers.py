@@ -88,9 +88,16 @@ def kernel_command(
     )  # fmt: skip
 
 
-def runtime_command(command: tuple[str, ...], source: Path, output: Path) -> tuple[str, ...]:
-    """Return the command for the evaluator's own C side."""
-    return (*command, "-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-o", str(output), str(source), "-lm")
+def runtime_command(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the command for the evaluator's own C side, up to its output."""
+    return (*command, "-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread")
+
+
+def rates_command(command: tuple[str, ...], arch: str, vector_bytes: int) -> tuple[str, ...]:
+    """Return the command for what measures peak rates, up to its output: for the kernels' own architecture."""
+    options = architecture_options(command, arch)
+    fused = ("-ffp-contract=fast", f"-DVECTOR_BYTES={vector_bytes}")
+    return (*command, "-std=gnu11", "-O3", *options, *fused, "-fPIC", "-shared")
 
 
 def test_compile(command: tuple[str, ...], device: Device) -> None:

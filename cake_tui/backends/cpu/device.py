@@ -20,17 +20,15 @@ X86_LEVELS = (
 
 
 def local_device() -> Device:
-    """Describe this machine; what cannot be read is 0 or None."""
+    """Describe this machine; what cannot be read is 0 or None, and so are rates, which have to be measured."""
     about = _cpuinfo()
     arch, vector_bytes, vector_registers = _architecture(about)
     cores = physical_cores()
     clock_mhz = _clock_mhz(about)
-    # Two fused multiply-add units a core: what current server and desktop cores of either maker have.
-    peak = cores * clock_mhz / 1e3 * (vector_bytes / 4) * 2 * 2 if clock_mhz and vector_bytes else None
     caches = _caches()
     return Device(
         kind="cpu", target="c", name=about.get("model name", platform.machine()), uuid=f"cpu:{machine_id()}", arch=arch,
-        cores=cores, clock_mhz=clock_mhz, peak_gflops=peak, vector_bytes=vector_bytes,
+        cores=cores, clock_mhz=clock_mhz, vector_bytes=vector_bytes,
         vector_registers=vector_registers, l1_bytes=caches.get(1, 0), l2_bytes=caches.get(2, 0),
         l3_bytes=caches.get(3, 0), line_bytes=caches.get(0, 64),
     )  # fmt: skip
@@ -38,17 +36,35 @@ def local_device() -> Device:
 
 def physical_cores() -> int:
     """Count the physical cores that this process may use, within the control group's quota; at least 1."""
-    allowed = os.sched_getaffinity(0)
-    places = set()
-    for cpu in allowed:
-        topology = CPU / f"cpu{cpu}" / "topology"
-        package, core = _text(topology / "physical_package_id"), _text(topology / "core_id")
-        places.add((package, core) if core else cpu)
-    cores = len(places) or len(allowed)
+    cores = len(core_processors())
     quota, _, period = _text(Path("/sys/fs/cgroup/cpu.max")).partition(" ")
     if quota.isdigit() and period.isdigit():
         cores = min(cores, -(-int(quota) // int(period)))
     return max(cores, 1)
+
+
+def core_processors() -> tuple[int, ...]:
+    """Return one logical processor of each physical core that this process may use."""
+    places: dict[object, int] = {}
+    for cpu in sorted(os.sched_getaffinity(0)):
+        topology = CPU / f"cpu{cpu}" / "topology"
+        package, core = _text(topology / "physical_package_id"), _text(topology / "core_id")
+        places.setdefault((package, core) if core else cpu, cpu)
+    return tuple(places.values())
+
+
+def last_level_bytes() -> int:
+    """Return what all caches of the outermost level hold together; a machine may have many."""
+    found: dict[str, int] = {}
+    highest = 0
+    for entry in sorted(CPU.glob("cpu[0-9]*/cache/index*")):
+        level, size = _text(entry / "level"), _text(entry / "size")
+        if not level.isdigit() or int(level) < highest or _text(entry / "type") == "Instruction":
+            continue
+        if int(level) > highest:
+            highest, found = int(level), {}
+        found[_text(entry / "shared_cpu_list") or str(entry)] = _bytes(size)
+    return sum(found.values())
 
 
 def machine_id() -> str:
@@ -102,10 +118,14 @@ def _caches() -> dict[int, int]:
         if _text(entry / "type") == "Instruction":
             continue
         level, size, line = (_text(entry / name) for name in ("level", "size", "coherency_line_size"))
-        factor = {"K": 1024, "M": 1024**2}.get(size[-1:], 1)
-        number = size.rstrip("KM")
-        if level.isdigit() and number.isdigit():
-            found[int(level)] = int(number) * factor
+        if level.isdigit() and _bytes(size):
+            found[int(level)] = _bytes(size)
         if line.isdigit():
             found[0] = int(line)
     return found
+
+
+def _bytes(size: str) -> int:
+    """Read a size as sysfs writes it, ``32768K``; 0 where it is none."""
+    number = size.rstrip("KMG")
+    return int(number) * {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(size[-1:], 1) if number.isdigit() else 0

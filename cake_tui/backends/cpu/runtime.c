@@ -1,4 +1,4 @@
-/* The evaluator's C side: a pool of threads, the timed batch runner, guard pages and the fault handler.
+/* The evaluator's C side: a pool of threads and the timed batch runner; what watches over them is in `watch.c`.
  *
  * Compiled once per compiler and kept in the cache; called through ctypes. Tasks of a launch are handed out by
  * one atomic ticket (generation in the high half, next task in the low half), so a thread that arrives late
@@ -6,15 +6,12 @@
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
-#include <malloc.h>
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,11 +21,9 @@
 
 #define MAX_THREADS 1024
 #define MAX_ARGUMENTS 24
-#define MAX_REGIONS 128
 #define CLOSED 0xFFFFFFFFu
 #define SPIN_NS 100000
 #define STACK_BYTES (16u << 20)
-#define ALTERNATE_BYTES (64u << 10)
 
 typedef uintptr_t word;
 
@@ -108,6 +103,8 @@ static struct {
     _Atomic int backward;
     _Atomic int state_changed;
     struct { _Atomic int64_t busy; char pad[56]; } thread[MAX_THREADS];
+    pthread_t handle[MAX_THREADS];
+    cpu_set_t first; /* where the caller's part runs; empty: anywhere */
 } pool;
 
 /* All arguments are pointers or ints. Both calling conventions served here (x86-64 and AArch64 Linux) put
@@ -156,15 +153,11 @@ static uint64_t work(int self) {
     }
 }
 
-static void handle_faults_here(void) {
-    stack_t stack = {.ss_size = ALTERNATE_BYTES};
-    stack.ss_sp = malloc(ALTERNATE_BYTES);
-    if (stack.ss_sp) sigaltstack(&stack, NULL);
-}
+void cake_handle_faults_here(void); /* watch.c */
 
 static void *serve(void *argument) {
     int self = (int)(intptr_t)argument;
-    handle_faults_here();
+    cake_handle_faults_here();
     for (;;) {
         uint64_t seen = work(self);
         int64_t limit = 0;
@@ -192,14 +185,29 @@ int cake_start(int threads) {
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     for (int i = 1; i < threads; i++) {
-        pthread_t thread;
-        int error = pthread_create(&thread, &attributes, serve, (void *)(intptr_t)i);
+        int error = pthread_create(&pool.handle[i], &attributes, serve, (void *)(intptr_t)i);
         if (error) return error;
     }
     pthread_attr_destroy(&attributes);
-    handle_faults_here();
+    cake_handle_faults_here();
     return 0;
 }
+
+/* Give each thread a processor of its own: beside other programs two would often share one. The caller is on the
+ * first only while it runs a batch, for what it starts must not inherit that. */
+void cake_pin(const int32_t *processors) {
+    CPU_ZERO(&pool.first);
+    CPU_SET(processors[0], &pool.first);
+    for (int i = 1; i < pool.threads; i++) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(processors[i], &one);
+        pthread_setaffinity_np(pool.handle[i], sizeof one, &one);
+    }
+}
+
+/* Whether all threads but the caller sleep. */
+int cake_asleep(void) { return atomic_load(&pool.sleepers) == (uint32_t)pool.threads - 1; }
 
 static void run_launch(const struct cake_launch *launch, struct cake_batch *batch) {
     uint64_t generation = atomic_load(&pool.ticket) >> 32;
@@ -242,6 +250,9 @@ void cake_flush(const void *data, uint64_t bytes) {
 void cake_run(struct cake_batch *batch) {
     batch->ns = batch->busy_max_ns = batch->busy_mean_ns = 0;
     atomic_store(&pool.state_changed, 0);
+    cpu_set_t before;
+    int pinned = CPU_COUNT(&pool.first) && !sched_getaffinity(0, sizeof before, &before);
+    if (pinned) sched_setaffinity(0, sizeof pool.first, &pool.first);
     int64_t begin = now_ns();
     for (int r = 0; r < batch->repeats; r++) {
         if (batch->touch) *batch->touch = batch->touch_bits[(batch->repeats - 1 - r) % batch->touch_count];
@@ -254,6 +265,7 @@ void cake_run(struct cake_batch *batch) {
     }
     if (!batch->flush_count) batch->ns = now_ns() - begin;
     batch->state_changed = atomic_load(&pool.state_changed);
+    if (pinned) sched_setaffinity(0, sizeof before, &before);
 }
 
 /* Nanoseconds for `adds` additions, each of which needs the one before. */
@@ -272,160 +284,4 @@ uint64_t cake_float_state(void) { return float_state(); }
 
 void cake_erf(double *values, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) values[i] = erf(values[i]);
-}
-
-/* --- memory between unreadable pages --- */
-
-void *cake_map(uint64_t bytes) {
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    char *base = mmap(NULL, bytes + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (base == MAP_FAILED) return NULL;
-    if (mprotect(base + page, bytes, PROT_READ | PROT_WRITE)) {
-        munmap(base, bytes + 2 * page);
-        return NULL;
-    }
-    return base + page;
-}
-
-void cake_unmap(void *data, uint64_t bytes) {
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    munmap((char *)data - page, bytes + 2 * page);
-}
-
-/* --- the last word --- */
-
-static struct { uintptr_t begin, end; char name[40]; } regions[MAX_REGIONS];
-static int region_count, last_word_fd = -1;
-
-void cake_forget_regions(void) { region_count = 0; }
-
-void cake_name_region(const void *data, uint64_t bytes, const char *name) {
-    if (region_count >= MAX_REGIONS) return;
-    regions[region_count].begin = (uintptr_t)data;
-    regions[region_count].end = (uintptr_t)data + bytes;
-    size_t n = 0;
-    for (const char *c = name; *c && n < sizeof regions[0].name - 1; c++) /* JSON-safe by leaving out what is not */
-        if (*c >= ' ' && *c < 127 && *c != '"' && *c != '\\') regions[region_count].name[n++] = *c;
-    regions[region_count++].name[n] = 0;
-}
-
-static char *put(char *to, const char *text) {
-    while (*text) *to++ = *text++;
-    return to;
-}
-
-static char *put_number(char *to, uint64_t value) {
-    char digits[24];
-    int n = 0;
-    do digits[n++] = (char)('0' + value % 10); while (value /= 10);
-    while (n) *to++ = digits[--n];
-    return to;
-}
-
-static void on_fault(int number, siginfo_t *info, void *context) {
-    (void)context;
-    char text[320], *to = put(text, "{\"last_word\":\"");
-    uintptr_t address = (uintptr_t)info->si_addr, best = 1u << 20;
-    int nearest = -1, past = 0;
-    if (number == SIGSEGV || number == SIGBUS)
-        for (int i = 0; i < region_count; i++) {
-            int after = address >= regions[i].end;
-            uintptr_t distance = after ? address - regions[i].end : address < regions[i].begin ? regions[i].begin - address : 0;
-            if (distance < best) best = distance, nearest = i, past = after;
-        }
-    if (nearest >= 0) {
-        to = put(to, "memory fault ");
-        to = put_number(to, best);
-        to = put(to, past ? " bytes past the end of " : " bytes before the start of ");
-        to = put(to, regions[nearest].name);
-    } else {
-        to = put(to, number == SIGFPE ? "arithmetic fault" : number == SIGILL ? "illegal instruction" : "memory fault near no buffer");
-    }
-    to = put(to, "\"}\n");
-    if (last_word_fd >= 0 && write(last_word_fd, text, (size_t)(to - text)) < 0) _exit(128 + number);
-    signal(number, SIG_DFL);
-    raise(number);
-}
-
-/* The limit of a run ticks: signals that come while the process is stopped are merged into one, so that a
- * stopped process is not ended for time that it did not have. */
-#define LIMIT_TICKS 20
-static timer_t limit_timer;
-static int limit_ready;
-static _Atomic int limit_ticks;
-
-static void on_tick(int number) {
-    (void)number;
-    if (atomic_fetch_add(&limit_ticks, 1) + 1 < LIMIT_TICKS) return;
-    static const char text[] = "{\"last_word\":\"a run outlived its limit\",\"timed_out\":true}\n";
-    if (last_word_fd >= 0 && write(last_word_fd, text, sizeof text - 1) < 0) _exit(124);
-    kill(getpid(), SIGKILL);
-}
-
-static void limit_begin(int64_t ns) {
-    if (!limit_ready || ns <= 0) return;
-    int64_t tick = ns / LIMIT_TICKS + 1;
-    struct itimerspec each = {{tick / 1000000000, tick % 1000000000}, {tick / 1000000000, tick % 1000000000}};
-    atomic_store(&limit_ticks, 0);
-    timer_settime(limit_timer, 0, &each, NULL);
-}
-
-static void limit_end(void) {
-    static const struct itimerspec never;
-    if (limit_ready) timer_settime(limit_timer, 0, &never, NULL);
-}
-
-void cake_run_limited(struct cake_batch *batch, int64_t limit_ns) {
-    limit_begin(limit_ns);
-    cake_run(batch);
-    limit_end();
-}
-
-void cake_watch_faults(int fd) {
-    last_word_fd = fd;
-    struct sigaction tick;
-    memset(&tick, 0, sizeof tick);
-    tick.sa_handler = on_tick;
-    tick.sa_flags = SA_RESTART;
-    sigaction(SIGVTALRM, &tick, NULL);
-    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGVTALRM};
-    limit_ready = !timer_create(CLOCK_MONOTONIC, &event, &limit_timer);
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_sigaction = on_fault;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-    for (int i = 0; i < 4; i++) sigaction(numbers[i], &action, NULL);
-}
-
-/* Hashes of what a kernel must leave alone: two equal readings mean that nobody changed it. */
-static uint64_t mix(uint64_t hash, uint64_t value) { return (hash ^ value) * 1099511628211u; }
-
-uint64_t cake_handlers(void) {
-    uint64_t hash = 1469598103934665603u;
-    for (int number = 1; number < 32; number++) {
-        struct sigaction action;
-        memset(&action, 0, sizeof action);
-        if (sigaction(number, NULL, &action)) continue;
-        hash = mix(mix(hash, (uint64_t)(uintptr_t)action.sa_sigaction), (uint64_t)(uint32_t)action.sa_flags);
-    }
-    return hash;
-}
-
-uint64_t cake_environment(void) {
-    extern char **environ;
-    uint64_t hash = 1469598103934665603u;
-    for (char **entry = environ; entry && *entry; entry++)
-        for (const char *c = *entry; *c; c++) hash = mix(hash, (uint64_t)(unsigned char)*c);
-    return hash;
-}
-
-/* Bytes in use by malloc; grows from call to call where a kernel does not free. */
-uint64_t cake_heap_bytes(void) {
-#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
-    struct mallinfo2 info = mallinfo2();
-    return info.uordblks + info.hblkhd;
-#else
-    return 0;
-#endif
 }

@@ -1,4 +1,4 @@
-"""The runtime's Python face: compiles `runtime.c` once per compiler, calls it through ctypes."""
+"""The runtime's Python face: compiles `runtime.c` and `watch.c` once per compiler, calls them through ctypes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cake_tui.backends.cpu.compilers import find_compiler, runtime_command, vers
 from cake_tui.config import cache_dir, child_environment
 from cake_tui.errors import ENVIRONMENT, UserError
 
-SOURCE = Path(__file__).with_name("runtime.c")
+SOURCES = (Path(__file__).with_name("runtime.c"), Path(__file__).with_name("watch.c"))
 MAX_ARGUMENTS = 24
 RATE_ADDS = 1 << 19  # about an eighth of a millisecond
 RATE_LOOPS = 8
@@ -75,7 +75,7 @@ class Runtime:
     """The loaded C library with its pool of `threads` threads; one a process."""
 
     def __init__(self, threads: int) -> None:
-        self.library = ctypes.CDLL(str(_compiled()))
+        self.library = ctypes.CDLL(str(compiled(SOURCES, runtime_command(find_compiler()))))
         self._declare()
         self.threads = threads
         self.run_limit_s = 0.0  # of one run; 0: none
@@ -111,6 +111,14 @@ class Runtime:
         """
         return RATE_ADDS / max(min(int(self.library.cake_rate(RATE_ADDS)) for _ in range(RATE_LOOPS)), 1)
 
+    def pin(self, processors: Sequence[int]) -> None:
+        """Give each thread of the pool a processor of its own while it runs; takes as many as there are threads."""
+        self.library.cake_pin((ctypes.c_int32 * len(processors))(*processors))
+
+    def asleep(self) -> bool:
+        """Say whether all threads of the pool sleep, as they do a tenth of a millisecond after a run."""
+        return bool(self.library.cake_asleep())
+
     def erf(self, values: Any) -> Any:
         """Return the error function of an array, in float64."""
         import numpy as np
@@ -143,31 +151,36 @@ class Runtime:
         library.cake_run_limited.argtypes = [ctypes.POINTER(_CBatch), ctypes.c_int64]
         library.cake_run_limited.restype = None
         library.cake_name_region.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_char_p]
+        library.cake_pin.argtypes = [ctypes.POINTER(ctypes.c_int32)]
+        library.cake_pin.restype = None
         library.cake_erf.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
 
 
-def _compiled() -> Path:
-    """Return the compiled runtime, from the cache where this source and compiler were met before."""
-    command = find_compiler()
-    key = hashlib.sha256(SOURCE.read_bytes() + "\0".join((*command, version(command))).encode()).hexdigest()[:32]
-    folder = cache_dir()
-    target = folder / f"runtime-{key}.so"
+def compiled(sources: Sequence[Path], command: tuple[str, ...]) -> Path:
+    """Return what `command`, completed by ``-o OUTPUT SOURCES``, makes; from the cache where it was made before.
+
+    Raises UserError (ENVIRONMENT) where it cannot be made or kept.
+    """
+    name = version(find_compiler())
+    identity = hashlib.sha256(b"".join(path.read_bytes() for path in sources) + "\0".join((*command, name)).encode())
+    folder, stem = cache_dir(), sources[0].stem
+    target = folder / f"{stem}-{identity.hexdigest()[:32]}.so"
     if target.is_file():
         return target
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle, scratch = tempfile.mkstemp(prefix="runtime-", suffix=".tmp", dir=folder)
+        handle, scratch = tempfile.mkstemp(prefix=f"{stem}-", suffix=".tmp", dir=folder)
     except OSError as error:
         raise UserError(f"cache folder {folder}: {error.strerror}; set XDG_CACHE_HOME", ENVIRONMENT) from None
     os.close(handle)
     try:
         done = subprocess.run(
-            runtime_command(command, SOURCE, Path(scratch)), capture_output=True, timeout=120, check=False,
+            [*command, "-o", scratch, *map(str, sources), "-lm"], capture_output=True, timeout=120, check=False,
             env=child_environment(LC_ALL="C"),
         )  # fmt: skip
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip().splitlines()
-            raise UserError(f"{version(command)} cannot compile the runtime: {said[0] if said else ''}", ENVIRONMENT)
+            raise UserError(f"{name} cannot compile {sources[0].name}: {said[0] if said else ''}", ENVIRONMENT)
         Path(scratch).rename(target)
     finally:
         Path(scratch).unlink(missing_ok=True)

@@ -64,6 +64,10 @@ class SimulatedBackend:
             )
         return Compiler(command=_command(), version=COMPILER)
 
+    def measured(self, device: Device) -> Device:
+        """Return the device as it is: its rates are made up."""
+        return device
+
     def compile_command(self, job: BuildJob, device: Device, source: Path, output: Path) -> tuple[str, ...]:
         """Return the simulated compiler's command: a real process that may be slow, fail, talk or hang."""
         options = opt.parse_uuid(device.uuid)
