@@ -52,7 +52,8 @@ class Tree:
 
     def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run Python in the working folder on this copy alone."""
-        environment = {**os.environ, "PYTHONPATH": str(self.root), "COLUMNS": "200"}
+        locks = str(self.work.parent / "locks")  # whoever tunes on this machine meanwhile
+        environment = {**os.environ, "PYTHONPATH": str(self.root), "COLUMNS": "200", "CAKE_TUI_LOCKS": locks}
         return subprocess.run(
             [sys.executable, *arguments], cwd=self.work, env=environment, capture_output=True, text=True, timeout=120
         )

@@ -56,7 +56,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _cake(installed: Path, folder: Path, *arguments: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(installed), "COLUMNS": "200"}
+    locks = str(installed.parent / "locks")  # whoever tunes on this machine meanwhile
+    environment = {**os.environ, "PYTHONPATH": str(installed), "COLUMNS": "200", "CAKE_TUI_LOCKS": locks}
     done = subprocess.run(
         [sys.executable, "-m", "cake_tui", *arguments], cwd=folder, env=environment, capture_output=True, text=True,
         timeout=120,
