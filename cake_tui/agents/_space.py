@@ -32,6 +32,7 @@ class _Effects(msgspec.Struct):
 
     sets: dict[Move, dict[str, KnobValue]] = {}
     varying: list[Move] = []  # to be asked from each schedule
+    conditional: dict[Move, dict[str, KnobValue]] = {}  # refused until another knob is set: asked too
     macro: list[Move] = []
 
 
@@ -64,7 +65,7 @@ class Space:
             effects = self._learnt(schedule)
             before = dict(schedule.knobs)
             steps = {move: _laid(schedule, before, move, sets) for move, sets in effects.sets.items()}
-            steps |= {move: self._ask(schedule, (move,)) for move in effects.varying}
+            steps |= {move: self._ask(schedule, (move,)) for move in (*effects.varying, *effects.conditional)}
             order = (steps[move] for move in self.menu.moves(schedule) if move in steps)
             found = tuple(step for step in order if step is not None and step.level == "micro")
             _remember(self._micro, schedule, found)
@@ -86,10 +87,11 @@ class Space:
         return asked if asked is not None and asked.level == step.level else None
 
     def join(self, schedule: Schedule, steps: Sequence[Step]) -> Step:
-        """Lay the changes of several micro steps over each other, the later ones on top."""
+        """Lay the changes of several micro steps over each other; moves that need others to come first come last."""
+        last = self._learnt(schedule).conditional
         changes: dict[str, KnobValue] = {}
         moves: tuple[Move, ...] = ()
-        for step in steps:
+        for step in sorted(steps, key=lambda step: any(move in last for move in step.moves)):
             changes.update(_difference(schedule, step.schedule))
             moves += step.moves
         return Step(moves, _with(schedule, changes), "micro")
@@ -106,10 +108,17 @@ class Space:
         return found
 
     def by_action(self, schedule: Schedule) -> dict[str, list[Step]]:
-        """Return the micro steps by the names of their actions, in the menu's order."""
+        """Return what may be joined, by the names of actions: micro steps, and those that need others first."""
         steps: dict[str, list[Step]] = {}
-        for step in self.micro(schedule):
+        alone = self.micro(schedule)
+        for step in alone:
             steps.setdefault(step.moves[0].action, []).append(step)
+        known = {step.moves[0] for step in alone}
+        before = dict(schedule.knobs)
+        for move, sets in self._learnt(schedule).conditional.items():
+            laid = _laid(schedule, before, move, sets) if move not in known else None
+            if laid is not None:
+                steps.setdefault(move.action, []).append(laid)
         return steps
 
     def _learnt(self, schedule: Schedule) -> _Effects:
@@ -141,7 +150,11 @@ class Space:
             if "macro" in levels:
                 effects.macro.append(move)
             elif sets is None:
-                effects.varying.append(move)
+                answered = [(before, step) for before, step in asked if step is not None]
+                if len(answered) == 1:
+                    effects.conditional[move] = dict(_difference(answered[0][0], answered[0][1].schedule))
+                else:
+                    effects.varying.append(move)
             elif sets:
                 effects.sets[move] = sets
         return effects

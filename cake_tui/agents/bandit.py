@@ -38,6 +38,7 @@ WARMTH_LEAST, WARMTH = 0.05, 0.5  # ln units by which structures may differ and 
 EASE = 1.0  # ln units below the best within which standings count in full
 REACH_LATE, REACH_LEAST, REACH = 0.3, 0.4, 1.0  # how many standard deviations the probe hopes for
 CLOSE = 0.03  # ln units: what counts as near the best in the last fifth
+TAKES = 4  # settings that may turn out to be refused until a slot is given to another structure
 BY_WEIGHT = 0.3  # share of number slots that go by the weight of actions
 BY_FINDING = 0.5  # most a finding of full confidence and weight gets
 
@@ -198,12 +199,14 @@ class _Round:
         return self._rng.choices(ready, weights)[0] if ready else home
 
     def _numbers(self, tried: Tried, prefix: str = "") -> bool:
-        """Propose one setting of a structure: by a finding, by the weight of actions, or by the probe."""
+        """Propose one setting of a structure; what the menu turns out to refuse is passed over."""
         if tried.structure not in self._pools:
             self._pools[tried.structure] = self._pool(tried)
         pool = self._pools[tried.structure]
-        if pool is None:
-            return False
+        return pool is not None and any(self._number(pool, prefix) for _ in range(TAKES))
+
+    def _number(self, pool: Pool, prefix: str) -> bool:
+        """Take one setting: by a finding, by the weight of actions, or by the probe."""
         if self._now.late:
             prefix = "last fifth of the budget, near the best: "
         elif self._by_finding(pool, prefix) or (self._rng.random() < BY_WEIGHT and self._by_weight(pool, prefix)):

@@ -52,8 +52,10 @@ def test_a_structure_on_trial_keeps_a_slot_from_its_own_best() -> None:
     kept: collections.Counter[int] = collections.Counter()
     for _ in range(8):
         before = len(run.history.rows)
+        run.history.round += 1  # as the round will see it
         trials = [tried.structure for tried in situation(run).on_trial()]
         bests = {tried.structure: tried.top(3) for tried in situation(run).on_trial()}
+        run.history.round -= 1
         list(run.round())
         bases = [row.proposal.base for row in run.history.rows[before:]]
         for name in trials[:1]:
@@ -112,9 +114,11 @@ def test_findings_raise_the_moves_they_suggest(action: str) -> None:
     finding = Finding("r", "a telling label", "structural", 0.9, actions=(action,))
 
     def count(findings: tuple[Finding, ...]) -> int:
-        run = session("ridge", seed=5, findings=findings)
-        run.run(50)
-        rows = run.history.rows
+        rows = []
+        for seed in range(3):
+            run = session("ridge", seed=seed, findings=findings)
+            run.run(32)
+            rows += run.history.rows
         named = [row for row in rows if row.proposal.chosen_by == "finding"]
         assert all("a telling label" in row.proposal.reason and "0.90" in row.proposal.reason for row in named)
         assert all(row.proposal.moves[0].action == action for row in named)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cake_tui.agents._space import Space, Step
 from cake_tui.agents.grid import GridAgent
 from cake_tui.agents.grid import make as make_grid
 from cake_tui.agents.random import RandomAgent
@@ -18,7 +19,7 @@ from cake_tui.agents.script import make
 from cake_tui.backends.simulated.surfaces import SURFACES
 from cake_tui.errors import UserError
 from cake_tui.model.move import Move, Proposal
-from tests.agents.surface_session import SurfaceSession
+from tests.agents.surface_session import SurfaceSession, packaged_menu
 
 
 def written(folder: Path, text: str, name: str = "script.toml") -> dict[str, Any]:
@@ -171,10 +172,38 @@ def test_grid_enumerates_a_structures_settings_in_the_menus_order() -> None:
     assert first.schedule.structure == "tiled"
     numbers = [row for row in run.history.rows if row.proposal.base == first.number and row.level == "micro"]
     assert len(numbers) > 20
-    # The last action of the menu that the structure knows changes fastest: pad.
-    pads = [row.schedule.knob("pad") for row in numbers[:4] if row.schedule]
-    assert len(set(pads)) == 4
-    assert all(len(row.proposal.moves) <= 2 for row in numbers[:8])
+    # The last action of the menu that the structure always feels changes fastest: the block's shape, y before x.
+    shapes = [(row.schedule.knob("threads_x"), row.schedule.knob("threads_y")) for row in numbers if row.schedule]
+    assert shapes[:6] == [(1, y) for y in (1, 2, 4, 8, 16, 32)]
+    assert all(len(row.proposal.moves) == 1 for row in numbers[:6])
+
+
+def test_moves_that_need_another_first_are_joined_with_it() -> None:
+    """Padding means nothing to the tiled structure until its operands are staged."""
+    space = Space()
+    space.bind(packaged_menu())
+    start = packaged_menu().default("tiled")
+    assert start.knob("shared") is False
+    assert not any(step.moves[0].action == "avoid_bank_conflict" for step in space.micro(start))
+    choices = space.by_action(start)
+    joined = space.join(start, [choices["avoid_bank_conflict"][-1], choices["apply_shared_memory_load"][0]])
+    assert [move.action for move in joined.moves] == ["apply_shared_memory_load", "avoid_bank_conflict"]
+    confirmed = space.confirm(start, joined)
+    assert confirmed == joined
+    assert confirmed is not None
+    assert confirmed.schedule.knob("pad") == 32
+    assert space.confirm(start, choices["avoid_bank_conflict"][-1]) is None
+
+
+def test_steps_laid_down_are_what_the_menu_makes() -> None:
+    space, menu, rng = Space(), packaged_menu(), random.Random(7)
+    space.bind(menu)
+    for structure in ("packed", "tiled", "split_k"):
+        schedule = menu.default(structure)
+        for _ in range(4):
+            asked = [space.confirm(schedule, Step((move,), schedule, "micro")) for move in menu.moves(schedule)]
+            assert list(space.micro(schedule)) == [step for step in asked if step is not None]
+            schedule = rng.choice(space.micro(schedule)).schedule
 
 
 def test_random_search_covers_structures_and_settings_evenly() -> None:
