@@ -113,17 +113,22 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 
 def sample_of(history: History) -> list[tuple[Estimate, float]]:
-    """Return a session's measured candidates, in order and without candidate 0, with their uncorrected estimates."""
+    """Return a session's measured candidates, in order and without candidate 0, with their uncorrected estimates.
+
+    A time is candidate 0's, divided by how much faster the candidate stood in pairs with the incumbents it met: a
+    machine that slows down during the session slows both sides of a pair.
+    """
     problem, device = history.problem, history.device
+    first_us = history.rows[0].time_us if history.rows else None
     found = []
     for row in sorted(history.measured(), key=lambda row: row.number):
-        if row.number == 0 or row.schedule is None or not row.time_us:
+        if row.number == 0 or row.schedule is None or row.standing is None or not first_us:
             continue
         several = len(problem.shapes) > 1
         program = ir.build(problem, row.schedule, device.target, device, runtime_sizes=several)
         guess = estimate(program, device, problem.shapes)
         if guess is not None:
-            found.append((guess, row.time_us))
+            found.append((guess, first_us * math.exp(-row.standing)))
     return found
 
 
