@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import platform
+import shutil
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from cake_tui.engine.desk import Desk
 from cake_tui.engine.drive import Engine, Loop
 from cake_tui.engine.opening import reopen
 from cake_tui.engine.process import Announce, Started
-from cake_tui.errors import ENVIRONMENT, UserError
+from cake_tui.errors import ENVIRONMENT, USAGE, UserError
 from cake_tui.ir.cost import Correction
 from cake_tui.menu import LiveMenu
 from cake_tui.model import event as ev
@@ -86,9 +88,12 @@ def start(order: Order, announce: Announce, *, foreground: bool) -> int:
     notices = (*unmeasured, *_warnings(session.path))
     engine.begin(Desk(menu, session.write_settings), notices=notices, who=who)
     engine.record(ev.Probed(compiler=" ".join(compiler.command), version=compiler.version))
-    announce(Started(session=str(session.path)))
+    opened = _Opened(announce, Started(session=str(session.path)))
     try:
-        return engine.drive(_story(session, engine, history, menu))
+        code = engine.drive(_story(session, engine, history, menu, opened))
+        if opened.refused(history, code):
+            shutil.rmtree(session.path, ignore_errors=True)
+        return opened.ended(history, code)
     finally:
         session.lock.release()
         if held is not None:
@@ -117,16 +122,42 @@ def go_on(path: Path, values: dict[str, Any], announce: Announce, *, foreground:
     engine = Engine(session, history, lines=left.lines, monitor=monitor_of(history.device), foreground=foreground)
     notices = (*left.notices, *_warnings(path))
     engine.begin(Desk(menu, session.write_settings), changes=changes, settings=left.settings, notices=notices, who=who)
-    announce(Started(session=str(path), notices=(*notices, *(f"{name}: {old} → {new}" for name, old, new in changes))))
+    told = (*notices, *(f"{name}: {old} → {new}" for name, old, new in changes))
+    opened = _Opened(announce, Started(session=str(path), notices=told))
     try:
-        return engine.drive(_story(session, engine, history, menu))
+        return opened.ended(history, engine.drive(_story(session, engine, history, menu, opened)))
     finally:
         session.lock.release()
         if held is not None:
             held.release()
 
 
-def _story(session: sessions.Session, engine: Engine, history: History, menu: LiveMenu) -> Loop:
+class _Opened:
+    """Tells whoever started the engine that it runs: once the check has proved that it tells right from wrong."""
+
+    def __init__(self, announce: Announce, started: Started) -> None:
+        self._announce, self._started = announce, started
+        self._told = False
+
+    def tell(self) -> None:
+        """Tell it, once."""
+        if not self._told:
+            self._told = True
+            self._announce(self._started)
+
+    def refused(self, history: History, code: int) -> bool:
+        """Say whether the run ended before it began, for a reason that the user can mend."""
+        return not self._told and history.state == "failed" and code in (USAGE, ENVIRONMENT)
+
+    def ended(self, history: History, code: int) -> int:
+        """Return the exit code; raises UserError where the start was refused."""
+        if self.refused(history, code):
+            raise UserError(history.state_reason, code)
+        self.tell()
+        return code
+
+
+def _story(session: sessions.Session, engine: Engine, history: History, menu: LiveMenu, opened: _Opened) -> Loop:
     """Make what the loop works with, inside the engine, and run the loop."""
     created = history.session
     if created is None:
@@ -155,7 +186,13 @@ def _story(session: sessions.Session, engine: Engine, history: History, menu: Li
             # The last engine died between accepting a candidate and publishing it.
             compare.subject(ctx, history.incumbent)
             decide.publish(ctx, history.incumbent)
-        return (yield from loop.run(ctx))
+        if history.self_tested:
+            opened.tell()
+            return (yield from loop.run(ctx))
+        with closing(loop.run(ctx)) as story:
+            yield next(story)  # the self-test's end
+            opened.tell()
+            return (yield from story)
     finally:
         executor.close()
 
