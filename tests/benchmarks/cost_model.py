@@ -45,8 +45,11 @@ class Quality:
 def evaluate_model(sample: Sample, calibration: int = CALIBRATION, size: int = ROUND) -> dict[str, Quality]:
     """Judge the model, a constant and a FLOPs-only model on measurements in their order.
 
-    `sample` pairs estimates as `estimate` gives them (uncorrected) with measured times in microseconds.
+    `sample` pairs estimates as `estimate` gives them (uncorrected) with measured times in microseconds. Raises
+    ValueError for a sample that leaves no whole round behind the calibration.
     """
+    if len(sample) < calibration + 2 * size:
+        raise ValueError(f"{len(sample)} measurements; needed: {calibration + 2 * size} or more")
     correction = Correction()
     predicted: list[Estimate] = []
     for guess, measured_us in sample:
@@ -148,7 +151,10 @@ def main(folders: Sequence[str]) -> None:
     for folder in folders:
         history = fold(Path(folder)).history
         print(folder)
-        print(report(evaluate_model(sample_of(history))))
+        try:
+            print(report(evaluate_model(sample_of(history))))
+        except ValueError as error:
+            print(error)
 
 
 if __name__ == "__main__":
