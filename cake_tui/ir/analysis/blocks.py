@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cached_property
 
 from cake_tui.ir import program as ir
+from cake_tui.ir.analysis.alone import orders, unwritten
 from cake_tui.ir.analysis.barriers import starts_open
 from cake_tui.ir.analysis.boxes import Span as Reach
 from cake_tui.ir.analysis.boxes import empty
@@ -34,14 +36,13 @@ from cake_tui.ir.analysis.steps import (
     Touch,
     Who,
 )
-from cake_tui.ir.expr import Expr, Number, Ref, names_in, refs_in
+from cake_tui.ir.expr import Expr, Number, Ref, Span, names_in, refs_in
 from cake_tui.ir.program import Buffer, Launch, Statement
 from cake_tui.ir.walk import Path, children, reads, walk_body, writes
 
 WARP = 32
 LONGEST_PERIOD = 24
 MOST_STEPS = 20_000  # of all agents together; what would come behind is not looked at
-_SYNCHRONISES = (ir.Commit, ir.WaitGroup, ir.Wait, ir.Arrive, ir.Expect, ir.Sync, ir.Fence)
 
 
 class Block:
@@ -73,22 +74,27 @@ class Block:
                     self.barriers[name] = statement
                     self.slots[name] = max(1, self._number(slots))
         self.open = {name: starts_open(launch, name) for name in self.barriers}
-        self.period = self._period()
+        self.threads = max(1, self._number(launch.threads))
+        # One thread whose statements end when they are left: nothing that a barrier or a wait could order.
+        ordered = self.threads == 1 and not self.roles and not self.barriers
+        self.alone = ordered and not any(orders(statement) for statement in walk_body(launch.body))
         self.agents: dict[str, Agent] = {}
-        self.refs: dict[int, tuple[tuple[Ref, ...], tuple[Ref, ...]]] = {}
+        self.refs: dict[int, _Refs] = {}
+        self.touched: dict[tuple[object, ...], tuple[Touch, ...]] = {}
         self.walked: dict[Path, bool] = {}
         self.waits: dict[tuple[str, str, int], int] = {}
 
     def clashes(self) -> list[Clash]:
         """Run the block and return what the machine found."""
-        threads = max(1, self._number(self.launch.threads))
         if self.roles:
             for name, role in self.roles.items():
                 warps = self._number(role.last) - self._number(role.first) + 1
                 self.agents[name] = Agent(name, max(1, warps) * WARP, [])
         else:
-            self.agents[""] = Agent("", threads, [])
+            self.agents[""] = Agent("", self.threads, [])
         self._body(self.launch.body, (self.index,), self.spans, None, Who.ALL)
+        if self.alone:
+            return unwritten(self.agents[""].steps)
         arrivals = {name: max(1, self._number(barrier.arrivals)) for name, barrier in self.barriers.items()}
         order = sorted(self.agents.values(), key=lambda agent: not any(isinstance(step, Start) for step in agent.steps))
         return Machine(order, arrivals).run() + mismatched_slots(order, self._rings())
@@ -104,7 +110,9 @@ class Block:
     def _number(self, expr: Expr) -> int:
         return span_of(expr, self.spans)[1]
 
-    def _period(self) -> int:
+    @cached_property
+    def period(self) -> int:
+        """After how many iterations slots, phases and remainders are as before."""
         period = 1
         for statement in walk_body(self.launch.body):
             if isinstance(statement, ir.For) and statement.stages is not None:
@@ -131,6 +139,10 @@ class Block:
             self._statement(statement, (*path, at), spans, role, who)
 
     def _statement(self, statement: Statement, path: Path, spans: dict[str, Reach], role: str | None, who: Who) -> None:
+        if self.alone and type(statement) in _PLAIN:
+            site = self.sites[path]
+            self.agents[""].steps.append(Do(site, who, self._touches(statement, site, spans)))
+            return
         match statement:
             case ir.Role(name=name, body=body, who=mode):
                 if name in self.agents:
@@ -187,19 +199,13 @@ class Block:
         """Whether iterations must be told apart."""
         if loop.stages is not None:
             return True
+        rings = any(buffer.ring for buffer in self.buffers.values())
         for statement in walk_body(loop.body):
-            if isinstance(statement, _SYNCHRONISES):
+            if not self.alone and orders(statement):
                 return True
-            match statement:
-                case ir.Copy(kind=kind) if kind != "copy":
-                    return True
-                case ir.Contract(op="wgmma"):
-                    return True
-                case ir.Reduce(scope=scope) | ir.Pick(scope=scope) if scope in ("block", "cluster"):
-                    return True
-                case ir.If(condition=condition) if loop.variable in names_in(condition):
-                    return True
-            for ref in (*reads(statement), *writes(statement)):
+            if type(statement) is ir.If and loop.variable in names_in(statement.condition):
+                return True
+            for ref in (*reads(statement), *writes(statement)) if rings else ():
                 buffer = self.buffers.get(ref.buffer)
                 if buffer and buffer.ring and ref.indices and _mentions(ref, loop.variable):
                     return True
@@ -316,9 +322,26 @@ class Block:
     # -- accesses -----------------------------------------------------------------------------------------------
 
     def _touches(self, statement: Statement, site: int, spans: dict[str, Reach], unit: str = "") -> tuple[Touch, ...]:
-        if site not in self.refs:
-            self.refs[site] = reads(statement), writes(statement)
-        read, written = self.refs[site]
+        refs = self.refs.get(site)
+        if refs is None:
+            refs = self.refs[site] = _refs_of(statement, self.buffers)
+        read, written, names = refs
+        # Most iterations and branches leave the elements of a statement where they were.
+        key = (site, *[spans.get(name) for name in names])
+        found = self.touched.get(key)
+        if found is None:
+            found = self.touched[key] = self._reached(statement, site, read, written, spans, unit)
+        return found
+
+    def _reached(
+        self,
+        statement: Statement,
+        site: int,
+        read: tuple[Ref, ...],
+        written: tuple[Ref, ...],
+        spans: dict[str, Reach],
+        unit: str,
+    ) -> tuple[Touch, ...]:
         local = {**spans, **named_spans((*read, *written), spans)}
         guard = getattr(statement, "where", None)
         inside = narrow(local, guard.condition) if guard is not None else local
@@ -334,7 +357,7 @@ class Block:
         self, ref: Ref, site: int, spans: dict[str, Reach], *, writes_it: bool, unit: str = "", own: str | None = None
     ) -> tuple[Touch, ...]:
         buffer = self.buffers[ref.buffer]
-        if buffer.space == "param" and buffer.access == "in":
+        if (buffer.space == "param" and buffer.access == "in") or (self.alone and buffer.space not in _TRACKED):
             return ()
         key = "" if unit else own if own is not None else f"{site}"
         return tuple(
@@ -345,6 +368,20 @@ class Block:
 
 
 _TRACKED = ("shared", "register")
+_PLAIN = frozenset((ir.Copy, ir.Assign, ir.Contract, ir.Split, ir.Convert, ir.Atomic))  # where nothing is asynchronous
+_Refs = tuple[tuple[Ref, ...], tuple[Ref, ...], tuple[str, ...]]
+
+
+def _refs_of(statement: Statement, buffers: dict[str, Buffer]) -> _Refs:
+    """What a statement reads, what it writes, and every name that decides which elements those are."""
+    read, written = reads(statement), writes(statement)
+    guard = getattr(statement, "where", None)
+    names = names_in(guard.condition) if guard is not None else frozenset()
+    for ref in (*read, *written):
+        names |= names_in(ref)
+        names |= {index.axis for index in ref.indices if isinstance(index, Span)}
+        names = names.union(*(names_in(extent) for extent in buffers[ref.buffer].shape))
+    return read, written, tuple(sorted(names))
 
 
 def _own(statement: Statement, site: int) -> str:

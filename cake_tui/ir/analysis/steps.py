@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
+import msgspec
+
 from cake_tui.ir.analysis.boxes import Box
 
 
@@ -16,8 +18,7 @@ class Who(Enum):
     ONE = "one thread"
 
 
-@dataclass(frozen=True)
-class Touch:
+class Touch(msgspec.Struct, frozen=True, gc=False):
     """One buffer's elements that a step reads or writes.
 
     Two touches with the same `own` key meet only within the same thread (or warp, by `level`): each thread goes
