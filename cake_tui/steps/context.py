@@ -108,8 +108,8 @@ class Context:
                 problem, row.schedule, device.target, device, runtime_sizes=not constant, texts=self.texts
             )
             estimate = cost.estimate(program, device, problem.shapes)
-            if estimate is not None:
-                self.correction.learn(cost.CostRow.of(estimate, row.time_us or 0.0))
+            if estimate is not None and (calm_us := self.history.calm_us(row)):
+                self.correction.learn(cost.CostRow.of(estimate, calm_us))
 
     @property
     def pair_noise(self) -> float:

@@ -19,8 +19,8 @@ def finish(ctx: Context, attempt: Attempt, outcome: Outcome) -> Generator[ev.Eve
     row = history.rows[attempt.number]
     if isinstance(outcome, Crashed | TimedOut) and outcome.step != "build":
         yield ev.EvaluatorReplaced(candidate=attempt.number, reason=outcome.reason)
-    if isinstance(outcome, Measured) and paper.estimate is not None and outcome.avg_us > 0:
-        ctx.correction.learn(CostRow.of(paper.estimate, outcome.avg_us))
+    if isinstance(outcome, Measured) and paper.estimate is not None and (calm_us := history.calm_us(row)):
+        ctx.correction.learn(CostRow.of(paper.estimate, calm_us))
     seen = profile.profile(history.problem, history.device, attempt, outcome)
     findings = explain.findings(ctx, attempt, outcome, seen)
     feedback = explain.feedback(ctx, attempt, outcome, findings, seen)

@@ -52,7 +52,7 @@ def on_paper(
     """Build the program, ask the laws and the cost model, lower the full build; raises Ended(Rejected)."""
     # Several ranked shapes share one binary, so only a single shape may be constant in it.
     full = ir.build(problem, schedule, device.target, device, runtime_sizes=len(problem.shapes) > 1, texts=texts)
-    diagnostics = laws.verify(full, device)
+    diagnostics = laws.verify(full, device, accumulation=problem.accumulation)
     if diagnostics:
         first = diagnostics[0]
         raise Ended(Rejected(step="laws", reason=first.text, diagnostics=diagnostics))

@@ -56,8 +56,10 @@ def propose(ctx: Context, number: int) -> Generator[ev.Event, None, tuple[list[A
             else:
                 papers.append(paper)
     slots = max(0, size - len(attempts))
-    audit = settings.proposing.audit if size < room else 0.0  # audits come on top, but not of the budget
-    kept, dropped = screen.screen(papers, slots, settings.proposing.screen, audit, random.Random(rng.random()))
+    kept, dropped = screen.screen(papers, slots, settings.proposing, random.Random(rng.random()))
+    # Ties and audits come on top of the round, but not on top of the budget.
+    last = max(0, room - len(attempts))
+    kept, dropped = kept[:last], kept[last:] + dropped
     for paper in dropped:
         predicted = paper.estimate.predicted_us if paper.estimate else 0.0
         outcome = Screened(step="cost", reason=f"predicted {predicted:.4g} us", predicted_us=predicted)

@@ -7,19 +7,20 @@ from collections.abc import Sequence
 
 import msgspec
 
+from cake_tui.config import Proposing
 from cake_tui.ir import cost
 from cake_tui.steps.plan import Plan
 
 
 def screen(
-    plans: Sequence[Plan], slots: int, on: bool, audit: float, rng: random.Random
+    plans: Sequence[Plan], slots: int, proposing: Proposing, rng: random.Random
 ) -> tuple[list[Plan], list[Plan]]:
-    """Return what goes on, into at most so many `slots` besides audits, and what is dropped.
+    """Return what goes on, so many `slots` and what ties with the last of them, and what is dropped.
 
     One in ten (`audit`) of the dropped goes on all the same, marked as an audit, so that a wrong model shows.
     """
-    if not on or len(plans) <= slots:
+    if not proposing.screen or len(plans) <= slots:
         return list(plans), []
-    kept, audited, dropped = cost.screen([one.estimate for one in plans], slots, audit, rng)
+    kept, audited, dropped = cost.screen([one.estimate for one in plans], slots, proposing.audit, rng)
     chosen = [plans[at] for at in kept] + [msgspec.structs.replace(plans[at], audit=True) for at in audited]
     return chosen, [plans[at] for at in dropped]
