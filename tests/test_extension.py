@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -214,6 +215,20 @@ def test_an_exporter_is_one_file(tree: Tree) -> None:
     assert tree.cake(*export).startswith("first-1.json: candidate 1")
     record = json.loads((tree.work / "first-1.json").read_text(encoding="utf-8"))
     assert record["lowered"]["source"] == tree.kept(1, "kernel.c")
+
+
+@pytest.mark.cc
+def test_what_a_new_exporter_wrote_is_verified_too(tree: Tree) -> None:
+    tree.add("cake_tui/exporters/record.py")
+    tree.run(["use_packed_panels()"])
+    tree.cake("export", "first", "--format", "record", "--allow-simulated", "--candidate", "1", "--output", "one.json")
+    assert "one.json: ok: candidate 1" in tree.cake("verify", "one.json")
+    path = tree.work / "one.json"
+    text = path.read_text(encoding="utf-8")
+    wrong = re.sub(r"relu_f32(x\d+)?\(acc", "(acc", text)
+    assert wrong != text
+    path.write_text(wrong, encoding="utf-8")
+    assert "WRONG" in tree.cake("verify", "one.json", code=7)
 
 
 # --- what people see: commands and panes --------------------------------------------------------------

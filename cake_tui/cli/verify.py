@@ -1,6 +1,6 @@
 """Compile an exported file, check its kernel against float64 and time it; say whether it holds what it says.
 
-First the file alone, as anybody would: compiler, its own harness. Then the kernel in it through the
+First a C file alone, as anybody would: compiler, its own harness. Then the kernel in it through the
 product's check, with poisoned outputs, guard pages and exact inputs. Exit 7 where anything is wrong.
 """
 
@@ -57,11 +57,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Verify and print one line or JSON; exit 7 where the file does not hold what it says."""
     text = _text(args.file)
-    bundle = _exporter(args.file, args.format).read(text)
+    exporter = _exporter(args.file, args.format)
+    bundle = exporter.read(text)
     backend: Backend = registry.load("backends", "cpu")
     device = backend.devices()[0]
     with tempfile.TemporaryDirectory(prefix="cake-tui-verify-") as scratch:
-        harness, reason = _alone(text, bundle, backend, Path(scratch))
+        runs_alone = exporter.suffix == ".c"  # other formats are no programs: their kernel alone is checked
+        harness, reason = _alone(text, bundle, backend, Path(scratch)) if runs_alone else ({}, "")
         agreement: Agreement | None = None
         if not reason:
             executor = Local("cpu", Path(scratch) / "store", device)
