@@ -64,8 +64,13 @@ class GateResult(msgspec.Struct, frozen=True, gc=False):
 
 
 class Stale(msgspec.Struct, frozen=True, gc=False):
-    """A stale-clock code with what was seen and what was done about it."""
+    """A stale-clock code with what was seen and what was done about it.
+
+    Where another clock is normal from here on, `rate_before` and `rate_now` are both, as in `Clock.rate`.
+    """
 
     code: str  # S0..S9
     saw: str
     reaction: str
+    rate_before: float | None = None
+    rate_now: float | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterable, Sequence
 
 import pytest
@@ -254,3 +255,91 @@ def test_machine_that_is_busy_now_and_then_costs_less_waiting_each_time() -> Non
         state, _ = feed([series(2.0)] * 400, state)
         assert not state.shared
     assert waited == pytest.approx([30.0, 15.0, 7.5, 3.75, 1.875])
+
+
+# -- a state that is never quite the same: what the guard may cost --------------------------------------------
+
+SERIES_S = 0.2
+
+
+def restless(seed: int, count: int, loads: tuple[int, int], rates: tuple[float, float] = (4.05, 4.32)) -> list[Series]:
+    """Readings of a machine that others always use: load and clock within a range, some time stolen."""
+    rng = random.Random(seed)
+    return [
+        series(
+            rng.uniform(*rates),
+            rng.uniform(*rates),
+            load=float(min(rng.randint(*loads), rng.randint(*loads))),
+            steal=rng.choice((0.0, 0.0, 0.0, 1.0, 6.2)),
+        )
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("loads", [(3, 8), (0, 3), (0, 12)])
+def test_foreign_load_that_stays_costs_a_fifth_of_the_time_at_most(seed: int, loads: tuple[int, int]) -> None:
+    _, judgements = feed(restless(seed, 1500, loads))
+    given_in = next((index for index, judgement in enumerate(judgements) if judgement.notice), 0)
+    before, after = judgements[: given_in + 1], judgements[given_in + 1 :]
+    assert sum(judgement.pause_s for judgement in before) <= 30.0 + 0.02 * len(before)
+    lost_s = sum(judgement.pause_s + SERIES_S * (not judgement.keep) for judgement in after)
+    assert lost_s <= 0.2 * (lost_s + SERIES_S * sum(judgement.keep for judgement in after))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_clock_that_wanders_between_two_rates_does_not_shift_for_ever(seed: int) -> None:
+    rng = random.Random(seed)
+    readings = [series(rng.choice((4.10, 4.22))) for _ in range(600)]
+    _, judgements = feed(readings)
+    assert codes(judgements).count("S4") <= 3
+    assert all(judgement.keep for judgement in judgements)
+
+
+def test_foreign_load_that_lets_one_series_pass_is_still_taken_as_normal() -> None:
+    busy, quiet = series(2.0, load=3.0), series(2.0)
+    _, judgements = feed([busy, busy, quiet] * 10, learned())
+    refused = [judgement.keep for judgement in judgements].count(False)
+    assert refused == REFUSALS - 1
+    [notice] = [judgement.notice for judgement in judgements if judgement.notice]
+    assert "in a row" not in notice
+
+
+def test_refusals_long_ago_do_not_count() -> None:
+    busy, quiet = [series(2.0, load=3.0)] * 4, [series(2.0)] * 5
+    _, judgements = feed((*busy, *quiet) * 4, learned())
+    assert not any(judgement.notice for judgement in judgements)
+    assert sum(judgement.pause_s for judgement in judgements) <= 31.0
+
+
+def test_after_it_gave_in_the_guard_still_sees_worse() -> None:
+    state, _ = feed([series(2.0, load=3.0)] * 10, learned())
+    assert state.shared
+    state, _ = feed([series(2.0, load=3.0)] * 20, state)
+    assert codes(feed([series(2.0, load=12.0)], state)[1]) == ["S9"]
+    assert not feed([series(2.0, load=12.0)], state)[1][0].keep
+    assert not feed([series(1.2, load=3.0)], state)[1][0].keep
+
+
+def test_series_that_is_kept_for_lack_of_credit_says_so() -> None:
+    state, _ = feed([series(2.0, load=3.0)] * 5, learned())
+    _, [judgement] = feed([series(1.2, load=3.0)], state)
+    assert judgement.keep
+    [stale] = judgement.stale
+    assert stale.code == "S2"
+    assert "kept" in stale.reaction
+
+
+def test_new_normal_clocks_name_both_rates() -> None:
+    _, judgements = feed([series(1.94)] * 3, learned())
+    [shift] = judgements[-1].stale
+    assert (shift.rate_before, shift.rate_now) == (pytest.approx(2.0), pytest.approx(1.94))
+    _, judgements = feed([series(1.59)] * 5, learned())
+    taken = judgements[-1].stale[0]
+    assert (taken.rate_before, taken.rate_now) == (pytest.approx(2.0), pytest.approx(1.59))
+    assert all(stale.rate_now is None for judgement in judgements[:-1] for stale in judgement.stale)
+
+
+def test_first_spike_of_load_is_not_the_normal() -> None:
+    state, _ = feed([series(2.0, load=9.0)] + [series(2.0, load=1.0)] * 5)
+    assert not feed([series(2.0, load=3.0)], state)[1][0].keep
