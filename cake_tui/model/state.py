@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -108,6 +109,12 @@ class State(msgspec.Struct):
     def measured(self) -> Iterator[Row]:
         """Rows that have a time, oldest first."""
         return (row for row in self.rows if row.time_us is not None)
+
+    def calm_us(self, row: Row) -> float | None:
+        """A row's time as candidate 0's clock would have shown it: by ratios of pairs, so that drift drops out."""
+        if row.standing is None or self.baseline_us is None:
+            return None
+        return self.baseline_us * math.exp(-row.standing)
 
     def lineage(self, number: int) -> tuple[int, ...]:
         """The candidate and its bases down to 0, newest first."""
