@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+
+import msgspec
 
 from cake_tui.errors import did_you_mean, nearest
 from cake_tui.ir import program as ir
 from cake_tui.ir.expr import Binary, Call, Expr, Name, Number, Ref, Span, Unary, names_in, refs_in, show
-from cake_tui.ir.expr.nodes import walk as parts_of
 from cake_tui.ir.laws._law import Law
+from cake_tui.ir.laws._site import Site
 from cake_tui.ir.laws._subject import Subject
 from cake_tui.ir.program import Buffer, Statement
 from cake_tui.ir.walk import Path, children
@@ -21,33 +24,31 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
     """Yield names that nothing declares where they are used."""
     known = {size.name for size in subject.program.sizes}
     for const in subject.program.consts:
-        yield from _missing(const.value, known, const.name, subject.declared_line(const.name))
+        yield from _missing(const.value, known, Site(subject, const.name))
         known.add(const.name)
     for buffer in subject.program.buffers:
         for extent in buffer.shape:
-            yield from _missing(extent, known, buffer.name, subject.declared_line(buffer.name))
+            yield from _missing(extent, known, Site(subject, buffer.name))
     for index, launch in enumerate(subject.program.launches):
-        line = subject.launch_line(index)
         heads = [launch.threads, *(axis.extent for axis in launch.axes), *launch.cluster]
         heads += [expr for expr in (launch.persistent, launch.group) if expr is not None]
         for expr in heads:
-            yield from _missing(expr, known, f"launch {launch.name}", line)
+            yield from _missing(expr, known, Site(subject, f"launch {launch.name}", (index,)))
         inside = known | {axis.name for axis in launch.axes}
         reader = _Reader(subject, index)
         for at, statement in enumerate(launch.body):
             yield from reader.statement(statement, (index, at), inside)
 
 
-def _missing(expr: Expr | Span, known: Iterable[str], field: str, line: int) -> Iterator[Diagnostic]:
-    names = set(known)
-    for name in sorted(names_in(expr) - names):
+def _missing(expr: Expr | Span, known: AbstractSet[str], site: Site) -> Iterator[Diagnostic]:
+    for name in sorted(names_in(expr) - known):
         yield Diagnostic(
             NAME,
-            field,
-            f"{name} is not declared{did_you_mean(name, names)}",
+            site.field,
+            f"{name} is not declared{did_you_mean(name, known)}",
             "a size, a constant or a variable around it",
-            line=line,
-            nearest=nearest(name, names),
+            line=site.line,
+            nearest=nearest(name, known),
         )
 
 
@@ -67,17 +68,17 @@ class _Reader:
     def statement(self, statement: Statement, path: Path, known: set[str]) -> Iterator[Diagnostic]:
         """Yield what one statement and those inside name without a declaration."""
         exprs = list(_expressions(statement))
-        refs = [node for expr in exprs for node in parts_of(expr) if isinstance(node, Ref)]
+        refs = [ref for expr in exprs for ref in refs_in(expr)]
         axes = {index.axis for ref in refs for index in ref.indices if isinstance(index, Span) and index.axis}
-        line = self.subject.lines[path]
+        site, inside = Site(self.subject, path=path), known | axes
         for expr in exprs:
-            yield from _missing(expr, known | axes, self.subject.words(path), line)
+            yield from _missing(expr, inside, site)
         for ref in refs:
             yield from self._reference(ref, path)
             for span in (index for index in ref.indices if isinstance(index, Span)):
                 # where a tile begins cannot depend on a coordinate within it
                 for part in (span.start, span.length):
-                    yield from _missing(part, known, self.subject.words(path), line)
+                    yield from _missing(part, known, site)
         for expr in _counts(statement, refs):
             if refs_in(expr):
                 yield self.subject.refuse(
@@ -92,7 +93,7 @@ class _Reader:
                     f"a {what} of this launch",
                     nearest=nearest(name, names),
                 )
-        inside = known | {statement.variable} if isinstance(statement, ir.For) else known
+        inside = known | {statement.variable} if type(statement) is ir.For else known
         for step, child in children(statement):
             yield from self.statement(child, (*path, step), inside)
 
@@ -135,33 +136,20 @@ def _expressions(statement: Statement) -> Iterator[Expr]:
     stack: list[object] = [getattr(statement, field) for field in statement.__struct_fields__ if field not in _BODIES]
     while stack:
         value = stack.pop()
-        if isinstance(value, tuple):
+        if type(value) is tuple:
             stack += value
-        elif isinstance(value, _INSIDE):
-            stack += [getattr(value, field) for field in value.__struct_fields__]
-        elif isinstance(value, _EXPRESSIONS):
-            yield value
+        elif type(value) in _INSIDE:
+            stack += msgspec.structs.astuple(value)  # type: ignore[arg-type]
+        elif type(value) in _EXPRESSIONS:
+            yield value  # type: ignore[misc]
 
 
 def _counts(statement: Statement, refs: list[Ref]) -> Iterator[Expr]:
     """What must be known before anything runs: lengths of tiles, slots, bytes and the like."""
     for ref in refs:
         yield from (index.length for index in ref.indices if isinstance(index, Span))
-    for field in (
-        "slot",
-        "slots",
-        "arrivals",
-        "bytes",
-        "pending",
-        "threads",
-        "vector",
-        "step",
-        "unroll",
-        "stages",
-        "count",
-    ):
-        value = getattr(statement, field, None)
-        if isinstance(value, _EXPRESSIONS):
+    for field in statement.__struct_fields__:
+        if field in _COUNTS and type(value := getattr(statement, field)) in _EXPRESSIONS:
             yield value
     completes = getattr(statement, "completes", None)
     if completes is not None and completes.slot is not None:
@@ -171,7 +159,10 @@ def _counts(statement: Statement, refs: list[Ref]) -> Iterator[Expr]:
 
 
 _BODIES = ("body", "then", "orelse")
-_INSIDE = (ir.Guard, ir.Completion, ir.Buffer, ir.Threads, ir.Lanes)
-_EXPRESSIONS = (Number, Name, Unary, Binary, Call, Ref)
+_COUNTS = frozenset(
+    ("slot", "slots", "arrivals", "bytes", "pending", "threads", "vector", "step", "unroll", "stages", "count")
+)
+_INSIDE = frozenset((ir.Guard, ir.Completion, ir.Buffer, ir.Threads, ir.Lanes))
+_EXPRESSIONS = frozenset((Number, Name, Unary, Binary, Call, Ref))
 
 PLUGIN: Law = Law(NAME, check, stage=0)

@@ -13,8 +13,8 @@ from cake_tui.ir.analysis.spans import numbers_of
 from cake_tui.ir.expr import Binary, Call, EvaluationError, Expr, evaluate, names_in, show
 from cake_tui.ir.expr.nodes import parts as directly_inside
 from cake_tui.ir.laws._law import Law
+from cake_tui.ir.laws._site import Site
 from cake_tui.ir.laws._subject import Subject
-from cake_tui.ir.walk import Path
 from cake_tui.model.diagnostic import Diagnostic
 
 NAME = "whole-numbers"
@@ -60,22 +60,21 @@ def _at(subject: Subject, sizes: dict[str, int]) -> Iterator[Diagnostic]:
         yield Diagnostic(NAME, name, str(error), "a value", line=subject.declared_line(name))
         return
     for const in subject.program.consts:
-        yield from _judge(const.value, numbers, 0, const.name, subject.declared_line(const.name), sizes)
+        yield from _judge(const.value, numbers, 0, Site(subject, const.name))
     for buffer in subject.program.buffers:
         for extent in buffer.shape:
-            yield from _judge(extent, numbers, 1, buffer.name, subject.declared_line(buffer.name), sizes)
+            yield from _judge(extent, numbers, 1, Site(subject, buffer.name))
     for index, launch in enumerate(subject.program.launches):
-        line = subject.launch_line(index)
         for axis in launch.axes:
-            yield from _judge(axis.extent, numbers, 1, f"grid {axis.name}", line, sizes)
-        yield from _judge(launch.threads, numbers, 1, "threads", line, sizes)
+            yield from _judge(axis.extent, numbers, 1, Site(subject, f"grid {axis.name}", (index,)))
+        yield from _judge(launch.threads, numbers, 1, Site(subject, "threads", (index,)))
         for extent in (*launch.cluster, *(expr for expr in (launch.persistent, launch.group) if expr is not None)):
-            yield from _judge(extent, numbers, 1, f"launch {launch.name}", line, sizes)
+            yield from _judge(extent, numbers, 1, Site(subject, f"launch {launch.name}", (index,)))
     for path, statement in subject.sites:
         for field, expr, least in _counts(statement):
-            yield from _judge(expr, numbers, least, field, subject.lines[path], sizes, subject, path)
+            yield from _judge(expr, numbers, least, Site(subject, field, path))
         for part in _inner(statement):
-            yield from _judge(part, numbers, None, subject.words(path), subject.lines[path], sizes, subject, path)
+            yield from _judge(part, numbers, None, Site(subject, path=path))
 
 
 def _broken(subject: Subject, sizes: dict[str, int], upto: str) -> bool:
@@ -127,53 +126,46 @@ def _inner(statement: ir.Statement) -> Iterator[Expr]:
         yield from (statement.start, statement.stop)
 
 
-def _judge(
-    expr: Expr,
-    numbers: dict[str, int | float],
-    least: int | None,
-    field: str,
-    line: int,
-    sizes: dict[str, int],
-    subject: Subject | None = None,
-    path: Path = (),
-) -> Iterator[Diagnostic]:
-    where = subject.place(path) if subject is not None else ""
+def _judge(expr: Expr, numbers: dict[str, int | float], least: int | None, site: Site) -> Iterator[Diagnostic]:
     if not names_in(expr) <= numbers.keys():
         # it depends on a loop or block: the divisions in it must still be whole
         for part in _quotients(expr):
             if names_in(part) <= numbers.keys():
-                yield from _judge(part, numbers, None, field, line, sizes, subject, path)
+                yield from _judge(part, numbers, None, site)
         return
     try:
         value = evaluate(expr, numbers)
     except EvaluationError as error:
-        yield Diagnostic(NAME, field, str(error), "a value", line=line, where=where)
+        yield Diagnostic(NAME, site.field, str(error), "a value", line=site.line, where=site.where)
+        return
+    fraction = isinstance(value, bool) or value != int(value)
+    if not fraction and (least is None or value >= least):
         return
     used = ", ".join(f"{name} = {value}" for name, value in numbers.items() if name in names_in(expr))
-    if isinstance(value, bool) or value != int(value):
+    if fraction:
         nearest, size = _divides(expr, numbers)
         yield Diagnostic(
             NAME,
-            field,
+            site.field,
             f"{show(expr)} is {value:g} ({used})",
             "a whole number: a tile that divides the size, or ceil and where",
-            line=line,
-            where=where,
+            line=site.line,
+            where=site.where,
             nearest=nearest,
             limit=size,
             asked=float(value),
             available=float(int(value)),
         )
-    elif least is not None and value < least:
+    elif least is not None:
         yield Diagnostic(
             NAME,
-            field,
+            site.field,
             f"{show(expr)} is {value} ({used})" if used else f"{value}",
             f"at least {least}",
-            line=line,
-            where=where,
+            line=site.line,
+            where=site.where,
             nearest=str(least),
-            limit=field,
+            limit=site.field,
             asked=float(value),
             available=float(least),
         )
