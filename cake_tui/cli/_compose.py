@@ -32,6 +32,7 @@ from cake_tui.steps.context import Context
 from cake_tui.steps.noise import Guard
 from cake_tui.store import session as sessions
 from cake_tui.store.clock import Clocks
+from cake_tui.store.files import refuse_without_space
 from cake_tui.store.lock import network_file_system, take_device
 from cake_tui.store.reading import JournalReader
 from cake_tui.store.snapshot import fold_new
@@ -65,6 +66,7 @@ def start(order: Order, announce: Announce, *, foreground: bool) -> int:
     compiler = order.chosen.backend.probe(device)
     who = user_name()
     sessions.refuse_existing(order.folder / order.name)
+    refuse_without_space(order.folder)
     held = take_device(device.uuid, order.name, who)
     device, unmeasured = _measured(order.chosen)
     created = ev.SessionCreated(
@@ -107,6 +109,7 @@ def go_on(path: Path, values: dict[str, Any], announce: Announce, *, foreground:
     UserError (BUSY) where its engine runs, with not a byte added to its record.
     """
     who = user_name()
+    refuse_without_space(path)
     session = sessions.open_locked(path, who=who)
     left = reopen(path, values)
     history = left.history
@@ -164,6 +167,7 @@ def _story(session: sessions.Session, engine: Engine, history: History, menu: Li
         raise ValueError("no session")
     origin = Origin.kept(session.path)
     executor = registry.load("executors", "local")(created.backend, session.build_store, history.device)
+    executor.wait_for_room(engine.wait_for_space)
     try:
         ctx = Context(
             history=history,

@@ -17,7 +17,8 @@ from pathlib import Path
 from types import FrameType
 
 from cake_tui.config import cache_dir
-from cake_tui.errors import BUG, UserError
+from cake_tui.errors import BUG, ENVIRONMENT, UserError
+from cake_tui.store.files import NO_SPACE
 
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
@@ -44,6 +45,11 @@ def exit_code_of(act: Callable[[], int], arguments: Sequence[str]) -> int:
         if error.errno == errno.EIO and _terminal_is_gone():
             _silence()
             return 128 + signal.SIGHUP
+        if error.errno in NO_SPACE:
+            if error.filename is None:  # standard output is a file on the full disk: what is left of it goes nowhere
+                _silence()
+            complain(f"{error.strerror}: {error.filename or 'standard output'}; make room")
+            return ENVIRONMENT
         _report_bug(error, arguments)
         return BUG
     except Exception as error:  # noqa: BLE001 the process boundary: a bug is reported, not shown as a stack

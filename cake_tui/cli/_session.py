@@ -52,7 +52,8 @@ def ask(args: argparse.Namespace, what: Kind, body: dict[str, Any] | None = None
     try:
         sent = send(path, what, body)
     except OSError as error:
-        raise UserError(f"{path / 'inbox'}: {error.strerror}; nothing was asked", ENVIRONMENT) from None
+        instead = f"; end it in order with: kill {holder.pid}" if what == "stop" else ""
+        raise UserError(f"{path / 'inbox'}: {error.strerror}; nothing was asked{instead}", ENVIRONMENT) from None
     answer = answers.wait_for(sent, ANSWER_S)
     if answer is None:
         note = f" ({holder.note})" if holder.note else ""

@@ -76,8 +76,8 @@ class Engine:
         self.session = session
         self.history = history
         self._clocks = clocks or Clocks()
-        session.on_full = self._wait_for_space
-        self._journal = Journal(session.journal_path, self._clocks, history.seq, self._wait_for_space)
+        session.on_full = self.wait_for_space
+        self._journal = Journal(session.journal_path, self._clocks, history.seq, self.wait_for_space)
         self._lines = lines
         self._desk: Desk | None = None
         self._inbox = Inbox(session.path)
@@ -170,6 +170,9 @@ class Engine:
         except UserError as error:
             return "failed", str(error), error.exit_code
         except Exception as error:  # noqa: BLE001 the process boundary: a bug travels into engine.log
+            if isinstance(error, OSError) and error.errno in NO_SPACE:
+                free = free_bytes(self.session.path)
+                return "failed", f"no space: {free} bytes free, cannot write {error.filename or 'a file'}", ENVIRONMENT
             self._voice.log_bug(error)
             if isinstance(error, OSError) and error.errno in MACHINE_FAILS:
                 return "failed", f"{error.strerror}: {error.filename or self.session.path}", ENVIRONMENT
@@ -285,7 +288,7 @@ class Engine:
 
     # -- a full disk -----------------------------------------------------------------------------------
 
-    def _wait_for_space(self, path: Path, size: int, error: OSError) -> None:
+    def wait_for_space(self, path: Path, size: int, error: OSError) -> None:
         """Hold the run until there is room for `path`; raises the error where the run is ending anyway."""
         if self._ending or self._stop_reason is not None:
             raise error
@@ -304,6 +307,7 @@ class Engine:
             self._say_full(path)
         self._heart.note = ""
         self.session.lock.note("")
+        self._watch.add(ev.GapSeen(seconds=self._clocks.mono() - began, what="no space"))
         if free_bytes(self.session.path) >= size + SPARE_BYTES:
             waited = seconds_text(self._clocks.mono() - began)
             self._voice.say(f"going on after {waited}: {path.name} is written again")

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from cake_tui.errors import BUG, OK, UserError
+from cake_tui.errors import BUG, ENVIRONMENT, OK, UserError
+from cake_tui.store.files import NO_SPACE
 
 
 class Started(msgspec.Struct, frozen=True):
@@ -98,6 +99,9 @@ def _engine_process(work: Work, writing: int) -> None:
         code = ended.code if isinstance(ended.code, int) else BUG
         announce(Started(error="the engine was told to end before it started", exit_code=code))
     except BaseException as error:  # noqa: BLE001 the process boundary: the parent reports it
+        if isinstance(error, OSError) and error.errno in NO_SPACE:
+            announce(Started(error=f"{error.strerror}: {error.filename or 'a file'}", exit_code=ENVIRONMENT))
+            os._exit(ENVIRONMENT)
         announce(Started(trace="".join(traceback.format_exception(error)), exit_code=BUG))
     finally:
         os._exit(code)

@@ -12,6 +12,9 @@ from cake_tui.model.jobs import BuildJob, BuildReply, EvaluatorJob, EvaluatorRep
 Wait = Callable[[], None]
 """Called at least every 50 ms during long waits; what it raises ends the work in flight and travels on."""
 
+OnFull = Callable[[Path, int, OSError], None]
+"""Called where so many bytes of a file found no space; returns when it may be tried again."""
+
 
 class Executor(Protocol):
     """Builds and evaluates; JSON-encodable values in and out, binaries by content hash, no host paths."""
@@ -21,6 +24,9 @@ class Executor(Protocol):
 
     def evaluate(self, job: EvaluatorJob, timeout_s: float, wait: Wait | None = None) -> EvaluatorReply:
         """Run one job on the evaluator; `Lost` when it died, hung or took too much memory, and was replaced."""
+
+    def wait_for_room(self, on_full: OnFull) -> None:
+        """Have `on_full` wait where a file of the store finds no space, instead of raising."""
 
     def close(self) -> None:
         """End every process that this executor started."""

@@ -55,12 +55,13 @@ class Child:
         self._errors.parent.mkdir(parents=True, exist_ok=True)
         scratch = store / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)
+        errors = self._errors.open("wb")
         jobs_read, self._jobs = os.pipe()
         self._replies, replies_write = os.pipe()
         path = os.pathsep.join([str(PACKAGE_ROOT), *(p for p in sys.path if p)])
         marks = {_leash.NAME: mark, _leash.EVALUATOR: self.own_mark}
         try:
-            with self._errors.open("wb") as errors:
+            with errors:
                 self._process = subprocess.Popen(
                     [
                         sys.executable, "-m", "cake_tui.backends._evaluator", "--backend", backend,

@@ -33,7 +33,9 @@ class Compile:
         try:
             self._process = subprocess.Popen(
                 argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                start_new_session=True, env=child_environment((), LC_ALL="C.UTF-8", **{NAME: mark}),
+                start_new_session=True,
+                # What a compiler that is killed leaves behind goes with its folder.
+                env=child_environment((), LC_ALL="C.UTF-8", TMPDIR=str(folder), **{NAME: mark}),
             )  # fmt: skip
         except OSError as error:
             raise UserError(

@@ -20,10 +20,11 @@ import msgspec
 
 from cake_tui import registry
 from cake_tui.errors import UserError
-from cake_tui.executors import Wait, _leash
+from cake_tui.executors import OnFull, Wait, _leash
 from cake_tui.executors._child import Child
 from cake_tui.executors._compile import Compile
 from cake_tui.executors._patience import TICK_S, Limit
+from cake_tui.executors._room import Room
 from cake_tui.model.device import Device
 from cake_tui.model.jobs import (
     BuildJob,
@@ -68,6 +69,7 @@ class Local:
         self._version: str | None = None
         self._mark = secrets.token_hex(16)
         self._closed = False
+        self._room = Room(self.store)
         self.store.mkdir(parents=True, exist_ok=True)
         _sweep_leftovers(self.store)
         self._leash = subprocess.Popen(
@@ -76,6 +78,10 @@ class Local:
         )  # fmt: skip
         self._evaluator = self._start()
         self._spare: Child | None = None
+
+    def wait_for_room(self, on_full: OnFull) -> None:
+        """Have `on_full` wait where a file of the store finds no space, instead of raising."""
+        self._room.on_full = on_full
 
     # --- builds -----------------------------------------------------------------------------------------
 
@@ -109,6 +115,9 @@ class Local:
                     one = running.pop(key)
                     self._compilers.pop(id(one), None)
                     reply = self._ended(key, jobs[waiting[key][0]], one, status)
+                    if isinstance(reply, NotBuilt) and self._room.waited(one.folder / "kernel.so", reply.log):
+                        queue.insert(0, key)
+                        continue
                     for position in waiting[key]:
                         yield position, reply
         finally:
@@ -128,9 +137,13 @@ class Local:
 
     def _compile(self, job: BuildJob) -> Compile:
         scratch = self.store / "building"
-        scratch.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=scratch))
-        (folder / self._source(job)).write_text(job.lowered.source, encoding="utf-8")
+        self._room.keep_trying(scratch, 0, lambda: scratch.mkdir(parents=True, exist_ok=True))
+        text = job.lowered.source.encode()
+        folder = self._room.keep_trying(
+            scratch, len(text), lambda: Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=scratch))
+        )
+        source = folder / self._source(job)
+        self._room.keep_trying(source, len(text), lambda: source.write_bytes(text))
         return Compile(self._command(job), folder, job.timeout_s, self._mark)
 
     def _source(self, job: BuildJob) -> Path:
@@ -187,6 +200,9 @@ class Local:
 
     def _keep(self, path: Path, data: bytes) -> None:
         """Write a file of the store, whole or not at all."""
+        self._room.keep_trying(path, len(data), lambda: self._write(path, data))
+
+    def _write(self, path: Path, data: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
         try:
@@ -273,7 +289,10 @@ class Local:
         return status
 
     def _start(self) -> Child:
-        return Child(self._backend_name, self.store, self.device, self.memory_bytes, self._mark)
+        return self._room.keep_trying(
+            self.store / "evaluators", 0,
+            lambda: Child(self._backend_name, self.store, self.device, self.memory_bytes, self._mark),
+        )  # fmt: skip
 
     def _await(self, child: Child, wait: Wait | None) -> None:
         """Wait until an evaluator can take jobs; raises UserError or RuntimeError where it cannot start."""

@@ -69,10 +69,10 @@ class EngineEnded(Event, frozen=True, tag=True, gc=False):
 
 
 class GapSeen(Event, frozen=True, tag=True, gc=False):
-    """Time that the run did not have: a suspended machine, a stopped process, a stepped wall clock."""
+    """Time that the run did not have: a suspended machine, a stopped process, a full disk, a stepped wall clock."""
 
     seconds: float
-    what: Literal["wall", "stopped", "offline"]
+    what: Literal["wall", "stopped", "offline", "no space"]
 
 
 class Noticed(Event, frozen=True, tag=True, gc=False):

@@ -20,6 +20,7 @@ from cake_tui.model.state import State
 _EMPTY = Proposal(0, (), "", "start", "")
 _DAMAGED = "its record is damaged"
 _LARGEST_HOLE = 10_000  # candidates whose record may be missing in a row
+_SAME_CLOCK = 0.02  # normal rates that differ by no more are one clock
 
 
 class History(State):
@@ -64,9 +65,10 @@ def _ended_engine(h: History, e: ev.EngineEnded) -> None:
 
 
 def _gap(h: History, e: ev.GapSeen) -> None:
-    # The wall clock never counts; time in which the process was stopped did pass on the monotonic clock.
-    if e.what == "stopped":
+    # The wall clock never counts; time in which nothing could run did pass on the monotonic clock.
+    if e.what in ("stopped", "no space"):
         h.elapsed_s = max(0.0, h.elapsed_s - e.seconds)
+    h.retime_due = h.incumbent is not None
 
 
 def _self_test(h: History, e: ev.SelfTestEnded) -> None:
@@ -196,6 +198,7 @@ def _coarse(h: History, e: ev.Coarse) -> None:
     if row is None:
         return
     row.step, row.time_us, row.gain, row.against = "measure", e.avg_us, e.gain, e.against
+    row.epoch = h.epoch
     row.standing = _standing(h, e.against) + e.gain
 
 
@@ -206,7 +209,7 @@ def _gated(h: History, e: ev.GateEnded) -> None:
     row.step, row.gain, row.against = "gate", e.result.gain, e.against
     row.standing = _standing(h, e.against) + e.result.gain
     if e.result.decision == "accept":
-        row.time_us = e.result.candidate_us
+        row.time_us, row.epoch = e.result.candidate_us, h.epoch
     if h.incumbent == e.against:
         h.incumbent_us = e.result.holder_us
 
@@ -285,7 +288,19 @@ def _noise(h: History, e: ev.NoiseCalibrated) -> None:
 
 def _incumbent_timed(h: History, e: ev.IncumbentTimed) -> None:
     if h.incumbent == e.candidate:
-        h.incumbent_us = e.avg_us
+        h.incumbent_us, h.retime_due = e.avg_us, False
+
+
+def _guard_fired(h: History, e: ev.GuardFired) -> None:
+    before, now = e.stale.rate_before, e.stale.rate_now
+    if before is None or now is None:
+        if e.stale.code != "S4":
+            return
+        before = now = 0.0  # an older record says only that the clock moved
+    known = h.clocks or (before,)
+    same = (at for at, rate in enumerate(known) if rate and abs(now / rate - 1.0) <= _SAME_CLOCK)
+    h.epoch = next(same, len(known))
+    h.clocks = known if h.epoch < len(known) else (*known, now)
 
 
 def _peer(h: History, e: ev.PeerTimed) -> None:
@@ -306,6 +321,7 @@ def _played_off(h: History, e: ev.PlayedOff) -> None:
     if row is not None and e.result is not None and e.result.decision == "accept":
         row.standing = _standing(h, e.against) + e.result.gain
         row.time_us, row.gain, row.against, row.verdict = e.result.candidate_us, e.result.gain, e.against, "accepted"
+        row.epoch = h.epoch
         _crown(h, row)
 
 
@@ -335,6 +351,7 @@ _HANDLERS: dict[type[ev.Event], Any] = {
     ev.NoiseCalibrated: _noise,
     ev.IncumbentTimed: _incumbent_timed,
     ev.PeerTimed: _peer,
+    ev.GuardFired: _guard_fired,
     ev.PlayOffBegan: _play_off,
     ev.PlayedOff: _played_off,
     ev.ProposalDropped: _dropped,

@@ -110,6 +110,13 @@ class GapWatch:
         finally:
             self._lock.release()
 
+    def add(self, gap: GapSeen) -> None:
+        """Add a gap that the clocks cannot show; one that goes on is one gap."""
+        with self._lock:
+            if self._found and self._found[-1].what == gap.what:
+                gap = GapSeen(seconds=self._found.pop().seconds + gap.seconds, what=gap.what)
+            self._found.append(gap)
+
     def take(self) -> list[GapSeen]:
         """Return the gaps found since the last call, oldest first."""
         with self._lock:

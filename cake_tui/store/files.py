@@ -7,7 +7,10 @@ import os
 import shutil
 from pathlib import Path
 
+from cake_tui.errors import ENVIRONMENT, UserError
+
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+LEAST_BYTES = 64 * 1024  # with less an engine would stand still at once
 
 
 def open_private(path: Path, flags: int) -> int:
@@ -60,6 +63,13 @@ def write_whole(path: Path, content: bytes, *, sync: bool = True) -> None:
 def free_bytes(folder: Path) -> int:
     """Bytes that we may still write on the folder's file system."""
     return shutil.disk_usage(folder).free
+
+
+def refuse_without_space(folder: Path) -> None:
+    """Raise UserError (ENVIRONMENT) where an engine could not even begin to write; the folder need not exist yet."""
+    place = next((path for path in (folder, *folder.parents) if path.is_dir()), None)
+    if place is not None and (free := free_bytes(place)) < LEAST_BYTES:
+        raise UserError(f"no space in {place}: {free} bytes free; make room and start again", ENVIRONMENT)
 
 
 def head_and_tail(text: str, limit: int) -> str:

@@ -63,9 +63,14 @@ def _ended_engine(e: ev.EngineEnded, h: History) -> str:
     return f"{e.state.upper()}: {e.reason}{best}"
 
 
+_GAPS = {
+    "wall": "the wall clock was stepped", "stopped": "the engine was stopped", "offline": "no engine ran",
+    "no space": "the disk was full",
+}  # fmt: skip
+
+
 def _gap(e: ev.GapSeen, h: History) -> str:
-    what = {"wall": "the wall clock was stepped", "stopped": "the engine was stopped", "offline": "no engine ran"}
-    return f"gap of {seconds_text(e.seconds)}: {what[e.what]}; it does not count against the budget"
+    return f"gap of {seconds_text(e.seconds)}: {_GAPS[e.what]}; it does not count against the budget"
 
 
 def _candidate(e: ev.CandidateEnded, h: History) -> str:
