@@ -231,6 +231,31 @@ def test_what_a_new_exporter_wrote_is_verified_too(tree: Tree) -> None:
     assert "WRONG" in tree.cake("verify", "one.json", code=7)
 
 
+# --- machines: backends and monitors ------------------------------------------------------------------
+
+
+def test_a_backend_is_one_folder(tree: Tree) -> None:
+    run = ("run", "matmul_bias_relu", "--name", "first", "--backend", "flat", "--candidates", "5", "--headless")
+    tree.cake(*run, code=2)
+    tree.add("cake_tui/backends/flat")
+    assert "flat" in tree.cake("run", "--help")
+    tree.cake(*run)
+    (created,) = tree.events("SessionCreated")
+    assert created["backend"] == "flat"
+    verdicts = {event["outcome"].get("verdict") for event in tree.events("CandidateEnded") if event["candidate"]}
+    assert verdicts
+    assert "accepted" not in verdicts  # all schedules are equal there
+    assert tree.feedback(0)["perf"]["avg_us"] == pytest.approx(250, rel=0.2)
+
+
+def test_a_monitor_is_one_file(tree: Tree) -> None:
+    tree.add("cake_tui/monitors/still.py")
+    tree.run(["use_tiled_loops()"])
+    series = [one for event in tree.events("Coarse") for one in event["series"]]
+    readings = {one[when]["temperature_c"] for one in series for when in ("before", "after")}
+    assert readings - {None} == {41.5}  # some series are taken without a guard
+
+
 # --- what people see: commands and panes --------------------------------------------------------------
 
 
