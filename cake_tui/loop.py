@@ -33,7 +33,7 @@ Events = Generator[ev.Event, None, None]
 def run(ctx: Context) -> Generator[ev.Event, None, str]:
     """Run the session until its budget is spent; return why it is done. Goes on from what the history holds."""
     yield from _start(ctx)
-    while (why := budget.spent(ctx.history, ctx.settings, ctx.goal, ctx.work_flops)) is None:
+    while (why := budget.spent(ctx.history, ctx.settings, ctx.goal)) is None:
         changed = ctx.menu.poll()
         if changed is not None:
             yield changed
@@ -120,6 +120,8 @@ def _end_round(ctx: Context, number: int, wins: int) -> Events:
     yield ev.RoundEnded(round=number, accepted=len(history.wins) - wins, summary=summary)
     if history.rounds_without_win >= ctx.settings.proposing.patience and not history.stalled:
         yield ev.Stalled(rounds=history.rounds_without_win)
+    if ctx.guard.calibration_due and _is_quick(ctx):
+        yield from _calibrated(ctx, ctx.holder)
     timed_against = {peer.against for peer in history.peers.values()}
     if number == 1 or number % PEER_EVERY == 0 or (ctx.goal and timed_against != {history.incumbent}):
         yield from compare.peers(ctx, pairs=2)
@@ -197,6 +199,7 @@ def _check_and_measure(ctx: Context, attempt: Attempt, seed: int) -> Generator[e
 def _coarse(ctx: Context, attempt: Attempt, baseline: bool) -> Generator[ev.Event, None, ev.Coarse]:
     """Look 0: three interleaved pairs with the incumbent; taken again after a crash, for the machine may differ."""
     history = ctx.history
+    yield from _after_gap(ctx)
     began = time.monotonic()
     against = None if baseline else ctx.holder
     holder = attempt.built if against is None else compare.subject(ctx, against)
@@ -226,6 +229,7 @@ def _match(ctx: Context, number: int, candidate: Binaries, coarse: ev.Coarse | N
 
 def _gate(ctx: Context, attempt: Attempt) -> Events:
     """One contender against the incumbent; a new incumbent is published and its noise measured."""
+    yield from _after_gap(ctx)
     against = ctx.holder
     outcome: Outcome
     try:
@@ -246,13 +250,48 @@ def _crowned(ctx: Context, attempt: Attempt) -> Events:
     """After a new incumbent: publish it, and measure the pair noise on it where it is quick enough."""
     ctx.subjects[attempt.number] = attempt.built
     decide.publish(ctx, attempt.number)
-    if (ctx.history.incumbent_us or QUICK_US) < QUICK_US:
-        take = compare.taker(ctx, attempt.built, attempt.built, attempt.number)
-        before = ctx.history.pair_noise
-        found = noise.calibrate(take)
-        ctx.guard.calibrated(before, found.pair_noise)
-        yield from ctx.guard.events(attempt.number, attempt.number)
-        yield ev.NoiseCalibrated(pair_noise=found.pair_noise, pairs=found.pairs, against=attempt.number)
+    if _is_quick(ctx):
+        yield from _calibrated(ctx, attempt.number)
+
+
+def _is_quick(ctx: Context) -> bool:
+    return (ctx.history.incumbent_us or QUICK_US) < QUICK_US
+
+
+def _calibrated(ctx: Context, number: int) -> Generator[ev.Event, None, float | None]:
+    """Measure the pair noise on a quick incumbent; return its time, None where it could not be run."""
+    before = ctx.history.pair_noise
+    built = compare.subject(ctx, number)
+    try:
+        found = noise.calibrate(compare.taker(ctx, built, built, number))
+    except Ended as ended:
+        yield ev.Noticed(level="warning", text=f"no pair noise of #{number}: {ended.outcome.reason}")
+        return None
+    ctx.guard.calibrated(before, found.pair_noise)
+    yield from ctx.guard.events(number, number)
+    yield ev.NoiseCalibrated(pair_noise=found.pair_noise, pairs=found.pairs, against=number)
+    return found.avg_us
+
+
+def _after_gap(ctx: Context) -> Events:
+    """After time that the run did not have nothing that was normal counts: time the best before it is compared."""
+    if not ctx.history.retime_due:
+        return
+    ctx.guard.forget()
+    holder = ctx.holder
+    avg_us: float | None
+    if _is_quick(ctx):
+        avg_us = yield from _calibrated(ctx, holder)
+    else:
+        built = compare.subject(ctx, holder)
+        try:
+            avg_us = measure.coarse(compare.taker(ctx, built, built, holder), baseline=True).avg_us
+        except Ended as ended:
+            yield ev.Noticed(level="warning", text=f"#{holder} could not be timed again: {ended.outcome.reason}")
+            avg_us = None
+        yield from ctx.guard.events(holder, holder)
+    if avg_us is not None:
+        yield ev.IncumbentTimed(candidate=holder, avg_us=avg_us)
 
 
 def _play_off(ctx: Context) -> Events:
@@ -263,6 +302,7 @@ def _play_off(ctx: Context) -> Events:
     if not history.playing_off:
         yield ev.PlayOffBegan(candidates=tuple(row.number for row in compare.finalists(history)))
     for number in history.playing_off:
+        yield from _after_gap(ctx)
         against = ctx.holder
         try:
             result, seconds = _match(ctx, number, compare.subject(ctx, number), None)

@@ -51,6 +51,7 @@ class Row(msgspec.Struct, omit_defaults=True, gc=False):
     time_us: float | None = None
     gain: float | None = None  # ln(t_holder / t_candidate), confirmed where the gate confirmed it
     against: int | None = None
+    epoch: int = 0  # at which of the session's normal clocks it was timed
     standing: float | None = None  # ln(t_candidate0 / t_candidate), through the incumbents it met
     max_abs_err: float | None = None
     bound_share: float | None = None

@@ -47,6 +47,9 @@ class State(msgspec.Struct):
     findings: tuple[Finding, ...] = ()  # of the latest candidates, most confident first: what agents read
     pair_noise: float | None = None
     noise_of: int | None = None
+    retime_due: bool = False  # since a gap the incumbent has not been timed again
+    clocks: tuple[float, ...] = ()  # normal rates so far, additions a nanosecond; 0: not recorded
+    epoch: int = 0  # which of them is the normal one now; every row says at which it was timed
     peers: dict[str, Peer] = {}
     marks: list[Mark] = []
     elapsed_s: float = 0.0

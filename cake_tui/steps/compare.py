@@ -43,6 +43,7 @@ def taker(ctx: Context, holder: Binaries, candidate: Binaries, number: int) -> T
 
     def take(ask: Ask) -> Series:
         ctx.rest(ask.pause_s)
+        ctx.guard.refusals = ctx.settings.running.guard_refusals  # people change it while a guard refuses
         seed = rng.getrandbits(31)
         job = TimePairs(history.problem, holder.full, candidate.full, ask.pairs, seed, sample_ms, ctx.run_limit_s)
         for _ in range(HOLDER_TRIES):
