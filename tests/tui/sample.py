@@ -229,7 +229,7 @@ class Sample:
                 wins += self._candidate()
             self.put(ev.RoundEnded(round=self.round, accepted=wins, summary={}))
             if self.round % 9 == 0:
-                stale = Stale("S4", "2.3 runnable tasks of others, allowed 1.0", "series dropped and run again")
+                stale = Stale("S9", "2.3 runnable tasks of others, allowed 1.0", "series dropped and run again")
                 self.put(ev.GuardFired(candidate=self.number - 1, stale=stale))
 
     def _candidate(self) -> int:

@@ -21,11 +21,14 @@ FILTERS = ("all", "measured", "failed", "refused")
 
 
 class Board(Pane):
-    """Rank, number, outcome, time, gain over the holder it met, speed-up over candidate 0, path of moves."""
+    """Rank, number, outcome, time, gain over the holder it met, speed-up over candidate 0, path of moves.
+
+    A time taken at another clock than the one that is normal now has a ~ before it.
+    """
 
     order: ClassVar[int] = 4
     title: ClassVar[str] = "board"
-    help: ClassVar[str] = "candidates; up and down choose the one that the feedback pane shows, esc follows the latest"
+    help: ClassVar[str] = "candidates; up and down choose for the feedback pane, esc follows the latest; ~ older clock"
 
     BINDINGS = [
         Binding("o", "reorder", "order by rank or newest", id="board.order"),
@@ -176,7 +179,7 @@ def _row(row: Row, rank: str, columns: list[tuple[str, int, bool]], view: View, 
         "rank": (rank if row.time_us is not None else "", ""),
         "no": (f"#{row.number}", "strong" if best else ""),
         "": (f"  {glyph} {word}", tone),
-        "time": (fmt.time(row.time_us) if row.time_us is not None else "", "goodword" if best else ""),
+        "time": (_time(row, view.history.epoch), "goodword" if best else ""),
         "gain": (fmt.gain(row.gain) if row.gain is not None and row.number else "", tone if row.verdict else ""),
         "speed-up": (fmt.ratio(speedup) if speedup is not None else "", ""),
         "throughput": (fmt.rate(view.flops, row.time_us) if row.time_us and view.flops else "", ""),
@@ -185,6 +188,13 @@ def _row(row: Row, rank: str, columns: list[tuple[str, int, bool]], view: View, 
     }
     mark = "!" if chosen else ""
     return tuple((fmt.pad(cells[name][0], size, right), cells[name][1] + mark) for name, size, right in columns)
+
+
+def _time(row: Row, epoch: int) -> str:
+    """The time; one that was taken at another clock does not compare, and is marked."""
+    if row.time_us is None:
+        return ""
+    return f"{'' if row.epoch == epoch else '~'}{fmt.time(row.time_us)}"
 
 
 def _path(row: Row) -> str:
