@@ -1,9 +1,9 @@
-"""A recorded session as a surface: schedules it measured have their times, others that of the nearest measured one."""
+"""A recorded session as a surface: agents search among the schedules that it measured."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from cake_tui.backends.simulated.surfaces import Noise, Surface
@@ -16,37 +16,40 @@ QUIET = Surface("recorded", "a recorded session", Noise(0.0, 0.0), {}, lambda sc
 
 
 class RecordedSurface:
-    """Times of a session folder's journal; a structure that it never measured cannot be told and is far slower."""
+    """The schedules that a session measured, and nothing else.
+
+    A proposal is taken to the nearest recorded setting of its structure that this run has not had yet, so that
+    every candidate has a real time. Random search is then about drawing without putting back.
+    """
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        self._known: dict[Schedule, float] = {}
-        self._places: dict[str, list[tuple[dict[str, float], float]]] = {}
+        self._times: dict[Schedule, float] = {}
+        self._places: dict[str, list[tuple[Schedule, dict[str, float]]]] = {}
         for row in rows:
-            if row.schedule is not None and row.standing is not None:
-                relative = math.exp(-row.standing)  # time over candidate 0's: free of drift between candidates
-                self._known[row.schedule] = relative
-                self._places.setdefault(row.schedule.structure, []).append((_place(row.schedule), relative))
-        self._nearest: dict[Schedule, float] = {}
+            if row.schedule is not None and row.standing is not None and row.schedule not in self._times:
+                # relative to candidate 0, through pairs with the incumbents: free of drift between candidates
+                self._times[row.schedule] = 1e4 * math.exp(-row.standing)
+                self._places.setdefault(row.schedule.structure, []).append((row.schedule, _place(row.schedule)))
 
     @property
     def optimum_us(self) -> float:
-        """The fastest recorded time."""
-        return 1e4 * min(self._known.values())
+        """The fastest recorded time; candidate 0 is taken to have 10 ms."""
+        return min(self._times.values())
 
     @property
     def count(self) -> int:
         """How many schedules have a time."""
-        return len(self._known)
+        return len(self._times)
 
     def time_us(self, schedule: Schedule) -> float:
-        """Return the recorded time, or that of the nearest recorded setting of the structure."""
-        if schedule in self._known:
-            return 1e4 * self._known[schedule]
-        if schedule not in self._nearest:
-            here = _place(schedule)
-            there = self._places.get(schedule.structure)
-            self._nearest[schedule] = min(there, key=lambda one: _distance(here, one[0]))[1] if there else 1e3
-        return 1e4 * self._nearest[schedule]
+        """Return a recorded time; raises KeyError for a schedule that has none."""
+        return self._times[schedule]
+
+    def nearest(self, schedule: Schedule, had: Collection[Schedule | None]) -> Schedule | None:
+        """Return the nearest recorded setting of the structure that is not among `had`; None where all were."""
+        here = _place(schedule)
+        left = [one for one in self._places.get(schedule.structure, ()) if one[0] not in had]
+        return min(left, key=lambda one: _distance(here, one[1]), default=(None, {}))[0]
 
 
 def read_history(journal: Path) -> History:

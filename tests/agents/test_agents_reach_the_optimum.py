@@ -19,7 +19,6 @@ from tests.agents.recorded import QUIET, RecordedSurface, read_history
 from tests.agents.surface_session import (
     ROOT,
     SurfaceSession,
-    Truth,
     laws,
     median_candidates,
     optimum_us,
@@ -32,26 +31,28 @@ RECORDED = sorted(path.parent for path in (ROOT / "sessions").glob("example-*/jo
 
 
 def candidates(
-    agent: str, seed: int, surface: Surface, target_us: float, most: float, truth: Truth | None
+    agent: str, seed: int, surface: Surface, target_us: float, most: float, table: RecordedSurface | None
 ) -> int | None:
     made = make_random({}) if agent == "random" else make_bandit({"argument": "micro" if agent == "micro" else ""})
-    session = SurfaceSession(surface, made, seed, truth=truth)
+    session = SurfaceSession(surface, made, seed)
+    if table is not None:
+        session = SurfaceSession(surface, made, seed, truth=table.time_us, nearest=table.nearest)
     needed = session.run(math.ceil(most), target_us)
     assert session.refused_by_menu == 0
     return needed
 
 
-def compare(surface: Surface, target_us: float, truth: Truth | None, soak: bool) -> str:
+def compare(surface: Surface, target_us: float, table: RecordedSurface | None, soak: bool) -> str:
     """Compare the medians of the three arms and return them as one line.
 
     Random search runs on only as far as it takes to tell whether it needs twice the bandit's candidates.
     """
     seeds = range(20 if soak else 5)
-    bandit = median_candidates([candidates("bandit", seed, surface, target_us, MOST, truth) for seed in seeds])
+    bandit = median_candidates([candidates("bandit", seed, surface, target_us, MOST, table) for seed in seeds])
     assert bandit <= MOST, "at most half of the bandits arrive at all"
     enough = 2 * MOST if soak else 2 * bandit
-    random = median_candidates([candidates("random", seed, surface, target_us, enough, truth) for seed in seeds])
-    micro = median_candidates([candidates("micro", seed, surface, target_us, enough, truth) for seed in seeds])
+    random = median_candidates([candidates("random", seed, surface, target_us, enough, table) for seed in seeds])
+    micro = median_candidates([candidates("micro", seed, surface, target_us, enough, table) for seed in seeds])
     told = {
         name: f"{count:g}" if count <= enough else f"more than {enough:g}"
         for name, count in (("r", random), ("m", micro))
@@ -81,25 +82,41 @@ def test_bandit_is_as_much_better_on_a_recorded_session(
     if history.session is None or history.session.agent != "random":
         pytest.skip(f"{folder.name} is no sample of the random agent")
     table = RecordedSurface(history.rows)
-    line = compare(QUIET, table.optimum_us / SHARE, table.time_us, request.config.getoption("--soak"))
+    line = compare(QUIET, table.optimum_us / SHARE, table, request.config.getoption("--soak"))
     with capsys.disabled():
         print(f"\n{folder.name} ({table.count} times): {line}")
 
 
-def test_a_recorded_session_answers_with_its_own_times_and_the_nearest_ones() -> None:
+def test_a_recorded_session_answers_with_its_own_times_each_once() -> None:
     session = SurfaceSession(SURFACES["ridge"], make_random({}), 1, noise=0.0)
     session.run(60)
     table = RecordedSurface(session.history.rows)
-    first = session.history.rows[0].schedule
-    for row in session.history.rows:
-        if row.standing is not None and row.schedule is not None and first is not None:
-            true = SURFACES["ridge"].time_us(row.schedule) / SURFACES["ridge"].time_us(first)
-            assert table.time_us(row.schedule) == pytest.approx(1e4 * true, rel=1e-6)
-    known = next(row for row in session.history.rows if row.standing and row.schedule and row.schedule.knobs)
-    assert known.schedule is not None
-    near = known.schedule.with_knobs({"a_knob_nobody_measured": 3})
-    assert table.time_us(near) == table.time_us(known.schedule)
-    assert table.time_us(Schedule.of("unheard-of")) > 1e6
+    rows = [row for row in session.history.rows if row.standing is not None and row.schedule is not None]
+    assert table.count == len(rows)
+    first = rows[0].schedule
+    had: list[Schedule | None] = []
+    for row in rows:
+        assert row.schedule is not None
+        assert first is not None
+        true = SURFACES["ridge"].time_us(row.schedule) / SURFACES["ridge"].time_us(first)
+        assert table.time_us(row.schedule) == pytest.approx(1e4 * true, rel=1e-6)
+        assert table.nearest(row.schedule, had) == row.schedule
+        had.append(row.schedule)
+    assert table.nearest(first or Schedule.of("naive"), had) is None
+    assert table.nearest(Schedule.of("unheard-of"), []) is None
+
+
+def test_replaying_a_recorded_session_measures_recorded_schedules_only() -> None:
+    recorded = SurfaceSession(SURFACES["cliffs"], make_random({}), 2, noise=0.0)
+    recorded.run(50)
+    table = RecordedSurface(recorded.history.rows)
+    known = {row.schedule for row in recorded.history.rows if row.standing is not None}
+    replayed = SurfaceSession(QUIET, make_bandit({}), 3, truth=table.time_us, nearest=table.nearest, noise=0.0)
+    replayed.run(45)
+    measured = [row.schedule for row in replayed.history.rows if row.standing is not None]
+    assert len(measured) >= 40
+    assert set(measured) <= known
+    assert len(set(measured)) == len(measured)
 
 
 def test_the_search_for_the_optimum_finds_what_enumeration_finds() -> None:

@@ -24,7 +24,7 @@ from cake_tui import registry
 from cake_tui.agents import Agent
 from cake_tui.backends.simulated.surfaces import SURFACES, Surface
 from tests.agents.recorded import QUIET, RecordedSurface, read_history
-from tests.agents.surface_session import SurfaceSession, Truth, median_candidates, optimum_us, packaged_menu
+from tests.agents.surface_session import SurfaceSession, median_candidates, optimum_us, packaged_menu
 
 ARMS: dict[str, tuple[str, str]] = {
     "bandit": ("bandit", ""),
@@ -42,12 +42,14 @@ def make(arm: str) -> Agent:
     return agent
 
 
-def reach(name: str, surface: Surface, optimum: float, truth: Truth | None, seeds: int) -> None:
+def reach(name: str, surface: Surface, optimum: float, table: RecordedSurface | None, seeds: int) -> None:
     print(f"\n{name}: optimum {optimum:.0f} us; effective candidates to {SHARE:.0%} of its speed, {seeds} seeds")
     for arm in ARMS:
         counts, best = [], []
         for seed in range(1 if arm == "grid" else seeds):
-            session = SurfaceSession(surface, make(arm), seed, truth=truth, candidates=600)
+            session = SurfaceSession(
+                surface, make(arm), seed, truth=table and table.time_us, nearest=table and table.nearest, candidates=600
+            )
             counts.append(session.run(600 if arm.startswith("bandit") else MOST, optimum / SHARE))
             best.append(optimum / session.best_us())
         arrived = [count for count in counts if count is not None]
@@ -97,7 +99,7 @@ def main() -> None:
         reach(name, surface, optimum_us(name), None, options.seeds)
     if options.seeds and options.recorded is not None:
         table = RecordedSurface(read_history(options.recorded / "journal.jsonl").rows)
-        reach(f"{options.recorded.name} ({table.count} times)", QUIET, table.optimum_us, table.time_us, options.seeds)
+        reach(f"{options.recorded.name} ({table.count} times)", QUIET, table.optimum_us, table, options.seeds)
     for rows in options.rows:
         quickness(rows)
 
