@@ -36,7 +36,6 @@ from cake_tui.store.files import refuse_without_space
 from cake_tui.store.lock import network_file_system, take_device
 from cake_tui.store.reading import JournalReader
 from cake_tui.store.snapshot import fold_new
-from cake_tui.store.summary import work_flops
 
 
 @dataclass(frozen=True)
@@ -174,13 +173,11 @@ def _story(session: sessions.Session, engine: Engine, history: History, menu: Li
             folder=session,
             menu=menu,
             agent=make_agent(created.agent),
-            agent_name=created.agent,
             executor=executor,
             correction=Correction(),
             guard=Guard(Settings.from_flat(history.settings).running.guard_refusals, monitor_of(history.device)),
             wait=engine.wait,
             goal=parse_goal(created.goal, history.problem.peers) if created.goal else None,
-            work_flops=work_flops(history.problem),
             texts=origin.texts if origin is not None else {},
             start=origin.schedule if origin is not None else None,
         )

@@ -8,6 +8,7 @@ import msgspec
 
 from cake_tui.config import Settings
 from cake_tui.errors import UserError
+from cake_tui.ir.work import work
 from cake_tui.model.history import History
 
 _GOAL = re.compile(r"^\s*(?P<number>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(?P<unit>\S.*?)\s*$")
@@ -37,14 +38,7 @@ def parse_goal(text: str, peers: tuple[str, ...]) -> Goal:
     return Goal(float(match["number"]), unit)
 
 
-def throughput_tflops(work_flops: float | None, time_us: float | None) -> float | None:
-    """Return work over time in TFLOP/s; None where either is unknown or zero."""
-    if not work_flops or not time_us:
-        return None
-    return work_flops / time_us * 1e-6
-
-
-def reached(goal: Goal, history: History, work_flops: float | None) -> bool:
+def reached(goal: Goal, history: History) -> bool:
     """Tell whether the best has reached the goal, by figures of this session alone."""
     best = history.incumbent_us
     if best is None or history.incumbent in (None, 0):
@@ -52,7 +46,7 @@ def reached(goal: Goal, history: History, work_flops: float | None) -> bool:
     if goal.unit == "us":
         return best <= goal.number
     if goal.unit == "tflops":
-        return (throughput_tflops(work_flops, best) or 0.0) >= goal.number
+        return (work(history.problem).throughput_tflops(best) or 0.0) >= goal.number
     if goal.unit == "baseline":
         return (history.baseline_us or 0.0) / best >= goal.number
     # A peer's ratio counts only when it was timed against this very incumbent.
@@ -64,10 +58,10 @@ def reached(goal: Goal, history: History, work_flops: float | None) -> bool:
     return bool(ratios) and min(ratios) >= goal.number
 
 
-def spent(history: History, settings: Settings, goal: Goal | None, work_flops: float | None) -> str | None:
+def spent(history: History, settings: Settings, goal: Goal | None) -> str | None:
     """Return why the run is done, or None while it is not."""
     budget = settings.budget
-    if goal is not None and reached(goal, history, work_flops):
+    if goal is not None and reached(goal, history):
         return f"goal reached: {goal.text}"
     if history.effective >= budget.candidates:
         return f"{history.effective} of {budget.candidates} candidates"

@@ -55,13 +55,11 @@ class Context:
     folder: Folder
     menu: MenuSource
     agent: Agent
-    agent_name: str
     executor: Executor
     correction: cost.Correction
     guard: noise.Guard
     wait: Wait
     goal: budget.Goal | None = None
-    work_flops: float | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     start: Schedule | None = None  # candidate 0; None: the kernel's first schedule
     subjects: dict[int, Binaries] = field(default_factory=dict)

@@ -2,45 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-import msgspec
-
-from cake_tui.ir.expr import EvaluationError, ParseError, evaluate, parse
-from cake_tui.ir.program import DTYPE_BYTES
+from cake_tui.ir.work import work
 from cake_tui.model.device import Device
 from cake_tui.model.facts import Profile, StaticFacts
 from cake_tui.model.measure import Series
 from cake_tui.model.outcome import Measured, Outcome
 from cake_tui.model.problem import Problem
 from cake_tui.steps.context import Attempt
-
-
-class Work(msgspec.Struct, frozen=True):
-    """The least that one run must do, over the ranked shapes as the ranking weighs them; None: unknown.
-
-    `flops` is `minimum_work`; `bytes_moved` each input read once and each output written once.
-    """
-
-    flops: float | None
-    bytes_moved: float | None
-
-    def throughput_tflops(self, time_us: float | None) -> float | None:
-        """Return flops over time in TFLOP/s."""
-        if self.flops is None or not time_us:
-            return None
-        return self.flops / time_us / 1e6
-
-
-def work(problem: Problem) -> Work:
-    """Return the problem's least work; a problem that does not state it, or states nonsense, gives None."""
-    sizes = [dict(shape.sizes) for shape in problem.shapes]
-    return Work(
-        _ranked([_value(problem.minimum_work, one) for one in sizes], problem),
-        _ranked([_traffic(problem, one) for one in sizes], problem),
-    )
 
 
 def counters(
@@ -97,36 +68,3 @@ def _share(amount: float | None, time_us: float | None, peak_giga: float | None)
     if amount is None or not time_us or not peak_giga:
         return None
     return 100.0 * amount / time_us / 1e3 / peak_giga
-
-
-def _traffic(problem: Problem, sizes: Mapping[str, int]) -> float | None:
-    total = 0.0
-    for buffer in problem.buffers:
-        elements = 1.0
-        for axis in buffer.shape:
-            length = _value(axis, sizes)
-            if length is None:
-                return None
-            elements *= length
-        times = 2 if buffer.role == "inout" else 1
-        total += elements * DTYPE_BYTES.get(buffer.dtype, 4) * times
-    return total or None
-
-
-def _value(text: str, sizes: Mapping[str, int]) -> float | None:
-    """Evaluate an expression over the sizes; None where it has no value above zero."""
-    try:
-        found = float(evaluate(parse(text), sizes))
-    except (ParseError, EvaluationError, OverflowError):
-        return None
-    return found if 0.0 < found < math.inf else None
-
-
-def _ranked(values: Sequence[float | None], problem: Problem) -> float | None:
-    """Weigh the shapes as the ranking weighs their times, so that work over time keeps its meaning."""
-    known = [value for value in values if value is not None]
-    if len(known) < len(values) or not known:
-        return None
-    if problem.ranking == "last":
-        return known[-1]
-    return statistics.geometric_mean(known) if problem.ranking == "geom" else statistics.fmean(known)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from cake_tui.ir.work import work
 from cake_tui.model.facts import Profile
 from cake_tui.model.feedback import Advice, BestSoFar, Correctness, Failure, Feedback, Perf
 from cake_tui.model.finding import Finding
@@ -28,7 +29,6 @@ from cake_tui.model.outcome import (
     kind_of,
 )
 from cake_tui.rules import Evidence
-from cake_tui.steps.profile import work
 
 CompileStatus = Literal["ok", "no", "timeout", "skipped"]
 

@@ -9,12 +9,12 @@ import msgspec
 
 from cake_tui.errors import NO_CANDIDATE, UserError
 from cake_tui.exporters import Bundle
+from cake_tui.ir.work import work
 from cake_tui.model.history import History
 from cake_tui.model.lowered import Lowered
 from cake_tui.model.row import Row
 from cake_tui.store.clock import utc_text
 from cake_tui.store.files import write_whole
-from cake_tui.store.summary import throughput_tflops
 
 LOWERED = "lowered.json"  # of a candidate: source, options, architecture and launch plans
 
@@ -42,8 +42,8 @@ def bundle(folder: Path, history: History, candidate: int | None = None, *, allo
         session=session.name, candidate=row.number, problem=session.problem, device=session.device,
         lowered=_lowered(folder, row.number), schedule=row.schedule.text if row.schedule else "",
         lineage=tuple(_step(history, number) for number in reversed(history.lineage(row.number))),
-        time_us=time_us, throughput_tflops=throughput_tflops(session.problem, time_us), baseline_us=history.baseline_us,
-        pair_noise=history.pair_noise, max_abs_err=row.max_abs_err,
+        time_us=time_us, throughput_tflops=work(session.problem).throughput_tflops(time_us),
+        baseline_us=history.baseline_us, pair_noise=history.pair_noise, max_abs_err=row.max_abs_err,
         peers={name: peer for name, peer in history.peers.items() if peer.against == row.number},
         versions=session.versions, exported_at=utc_text(time.time()), simulated=simulated,
     )  # fmt: skip

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import msgspec
 
-from cake_tui.errors import UserError
 from cake_tui.model.history import History
 from cake_tui.model.problem import Problem
 
@@ -126,6 +124,8 @@ def summarise(history: History) -> Summary:
 
 
 def _best(history: History, problem: Problem) -> Best | None:
+    from cake_tui.ir.work import work  # `status` reads a summary that was made before: it need not pay for the IR
+
     number = history.incumbent
     if number is None or number >= len(history.rows):
         return None
@@ -134,7 +134,7 @@ def _best(history: History, problem: Problem) -> Best | None:
     return Best(
         candidate=number,
         time_us=time_us,
-        throughput_tflops=throughput_tflops(problem, time_us),
+        throughput_tflops=work(problem).throughput_tflops(time_us),
         lineage=history.lineage(number),
         source_sha256=row.source_sha256,
         schedule=row.schedule.text if row.schedule is not None else "",
@@ -146,30 +146,3 @@ def _speedup(history: History) -> Speedup:
     baseline, best = history.baseline_us, history.incumbent_us
     ratio = baseline / best if baseline and best else None
     return Speedup(ratio, {name: peer.ratio for name, peer in history.peers.items()})
-
-
-def work_flops(problem: Problem) -> float | None:
-    """Return the work of one ranked sample in FLOPs, by the problem's `minimum_work`; None where it says none.
-
-    For the ranking ``last`` that of the last shape, else the mean that the ranking takes.
-    """
-    from cake_tui.ir import expr
-
-    try:
-        tree = expr.parse(problem.minimum_work)
-        works = [float(expr.evaluate(tree, dict(shape.sizes))) for shape in problem.shapes]
-    except (UserError, ValueError, KeyError, TypeError, ArithmeticError):
-        return None
-    if not works or min(works) <= 0:
-        return None
-    if problem.ranking == "last":
-        return works[-1]
-    if problem.ranking == "mean":
-        return sum(works) / len(works)
-    return math.exp(sum(map(math.log, works)) / len(works))
-
-
-def throughput_tflops(problem: Problem, time_us: float | None) -> float | None:
-    """Return the work over the time in TFLOP/s; None where either is unknown."""
-    work = work_flops(problem) if time_us else None
-    return work / time_us * 1e-6 if work and time_us else None

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
+from cake_tui.ir.work import work
 from cake_tui.model.history import History
 from cake_tui.model.row import Row
-from cake_tui.store.summary import work_flops
 from cake_tui.tui import format as fmt
 from cake_tui.tui.bridge import Bridge
 from cake_tui.tui.files import SessionFiles
@@ -107,7 +106,7 @@ def view_of(
         cursor=bridge.cursor,
         name=bridge.name,
         you=you,
-        flops=None if history.session is None else _flops_of(history.session.problem),
+        flops=None if history.session is None else work(history.session.problem).flops,
         selected=latest_ended(history) if selected is None else selected,
         follows=selected is None,
         elapsed_s=history.elapsed_s + (age or 0.0 if status.ticking else 0.0),
@@ -177,9 +176,6 @@ def _late(bridge: Bridge, history: History) -> Status | None:
     if age is None or age <= limit + 1.0 or history.session is None:
         return None
     return Status("STALE", "badword", f"engine silent for {fmt.duration(age)}", ticking=True)
-
-
-_flops_of = lru_cache(maxsize=8)(work_flops)
 
 
 def goal_us(view: View) -> tuple[str, float] | None:

@@ -75,7 +75,7 @@ class Session:
         executor = registry.load("executors", "local")("simulated", self.store, self.device)
         try:
             yield Context(
-                history=self.history, folder=self.texts, menu=self.menu, agent=agent, agent_name="test",
+                history=self.history, folder=self.texts, menu=self.menu, agent=agent,
                 executor=executor, correction=Correction(), guard=Guard(), wait=wait,
             )  # fmt: skip
         finally:
