@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+import msgspec
+
 from cake_tui.ir import program as ir
 from cake_tui.ir.analysis.affine import Affine, Scope
 from cake_tui.ir.analysis.forms import Unbounded, floor_of, form_of
@@ -17,8 +19,7 @@ from cake_tui.ir.walk import Path, children, reads, walk_body, writes
 Mode = Literal["read", "write", "atomic"]
 
 
-@dataclass(frozen=True)
-class AxisReach:
+class AxisReach(msgspec.Struct, frozen=True, gc=False):
     """One axis of an access: first element, how many, the element's own form, and the axis' extent.
 
     `element` is None where the index cannot be bounded (it is read from a buffer).
@@ -30,8 +31,7 @@ class AxisReach:
     extent: Affine
 
 
-@dataclass(frozen=True)
-class Around:
+class Around(msgspec.Struct, frozen=True, gc=False):
     """A grid axis or loop around an access: its variable in the forms and how many values it takes."""
 
     kind: Literal["grid", "loop"]
@@ -40,8 +40,7 @@ class Around:
     count: Affine
 
 
-@dataclass(frozen=True)
-class Accessing:
+class Accessing(msgspec.Struct, frozen=True):
     """One reference of one statement. `update` writes read the old value too; `guards` are forms known to be <= 0."""
 
     path: Path

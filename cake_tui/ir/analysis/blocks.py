@@ -8,8 +8,7 @@ Other loops are taken at once, their variable a span. Branches that the numbers 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Iterator, Mapping
 
 from cake_tui.ir import program as ir
 from cake_tui.ir.analysis.alone import orders, unwritten
@@ -19,7 +18,7 @@ from cake_tui.ir.analysis.boxes import empty
 from cake_tui.ir.analysis.forms import Unbounded, span_of
 from cake_tui.ir.analysis.machine import Agent, Machine
 from cake_tui.ir.analysis.slots import mismatched_slots
-from cake_tui.ir.analysis.spans import boxes_of, moduli, named_spans, narrow, truth
+from cake_tui.ir.analysis.spans import boxes_of, moduli, named_spans, names_deciding, narrow, truth
 from cake_tui.ir.analysis.steps import (
     Arrive,
     Await,
@@ -36,7 +35,7 @@ from cake_tui.ir.analysis.steps import (
     Touch,
     Who,
 )
-from cake_tui.ir.expr import Expr, Number, Ref, Span, names_in, refs_in
+from cake_tui.ir.expr import Expr, Number, Ref, names_in, refs_in
 from cake_tui.ir.program import Buffer, Launch, Statement
 from cake_tui.ir.walk import Path, children, reads, walk_body, writes
 
@@ -46,7 +45,7 @@ MOST_STEPS = 20_000  # of all agents together; what would come behind is not loo
 
 
 class Block:
-    """One block of a launch at one place of the grid, with known sizes: `clashes()` runs it."""
+    """Blocks of a launch with known sizes: `clashes(corner)` runs the one at a place of the grid."""
 
     def __init__(
         self,
@@ -58,7 +57,7 @@ class Block:
     ) -> None:
         self.launch = launch
         self.index = index
-        self.spans = spans  # sizes, constants and grid axes
+        self.spans = spans  # sizes and constants, and of the block that runs its grid axes
         self.sites = sites
         self.buffers = dict(buffers)
         self.roles: dict[str, ir.WarpRole] = {}
@@ -79,13 +78,18 @@ class Block:
         ordered = self.threads == 1 and not self.roles and not self.barriers
         self.alone = ordered and not any(orders(statement) for statement in walk_body(launch.body))
         self.agents: dict[str, Agent] = {}
-        self.refs: dict[int, _Refs] = {}
+        self.waits: dict[tuple[str, str, int], int] = {}
+        self.period = 0  # not worked out yet: only loops that are walked ask
+        self.refs: dict[int, tuple[tuple[Ref, ...], tuple[Ref, ...], frozenset[str]]] = {}
+        # Most iterations and branches leave the range of a loop and the elements of a statement where they were.
+        self.ranges: dict[tuple[object, ...], tuple[Reach, Reach, int]] = {}
         self.touched: dict[tuple[object, ...], tuple[Touch, ...]] = {}
         self.walked: dict[Path, bool] = {}
-        self.waits: dict[tuple[str, str, int], int] = {}
 
-    def clashes(self) -> list[Clash]:
-        """Run the block and return what the machine found."""
+    def clashes(self, corner: Mapping[str, Reach]) -> list[Clash]:
+        """Run the block whose grid axes have the values of `corner`; return what the machine found."""
+        self.spans = {**self.spans, **corner}
+        self.agents, self.waits, self.period = {}, {}, 0
         if self.roles:
             for name, role in self.roles.items():
                 warps = self._number(role.last) - self._number(role.first) + 1
@@ -110,19 +114,15 @@ class Block:
     def _number(self, expr: Expr) -> int:
         return span_of(expr, self.spans)[1]
 
-    @cached_property
-    def period(self) -> int:
+    def _period(self) -> int:
         """After how many iterations slots, phases and remainders are as before."""
         period = 1
         for statement in walk_body(self.launch.body):
             if isinstance(statement, ir.For) and statement.stages is not None:
                 period = math.lcm(period, max(1, self._number(statement.stages)))
-            seen = [index for ref in (*reads(statement), *writes(statement)) for index in ref.indices]
+            period = math.lcm(period, *moduli((*reads(statement), *writes(statement)), self.spans))
             if isinstance(statement, ir.If):
-                seen.append(statement.condition)
-            for expr in seen:
-                for modulus in moduli(expr, self.spans):
-                    period = math.lcm(period, modulus)
+                period = math.lcm(period, *moduli((statement.condition,), self.spans))
         for buffer in self.buffers.values():
             if buffer.ring and buffer.space != "register":
                 period = math.lcm(period, max(1, self._number(buffer.shape[0])))
@@ -178,11 +178,7 @@ class Block:
         return Await(step.site, step.who, step.barrier, count - self.open[name])
 
     def _loop(self, loop: ir.For, path: Path, spans: dict[str, Reach], role: str | None, who: Who) -> None:
-        try:
-            start, stop = span_of(loop.start, spans), span_of(loop.stop, spans)
-            step = max(1, span_of(loop.step, spans)[1])
-        except Unbounded:
-            start, stop, step = (0, 0), (0, 1), 1
+        start, stop, step = self._range(loop, path, spans)
         if path not in self.walked:
             self.walked[path] = self._walked(loop)
         if not self.walked[path]:
@@ -194,6 +190,20 @@ class Block:
             if sum(len(agent.steps) for agent in self.agents.values()) > MOST_STEPS:
                 return
             self._body(loop.body, path, {**spans, loop.variable: (value, value)}, role, who)
+
+    def _range(self, loop: ir.For, path: Path, spans: dict[str, Reach]) -> tuple[Reach, Reach, int]:
+        """Where a loop starts and stops, and its step."""
+        names = names_in(loop.start) | names_in(loop.stop) | names_in(loop.step)
+        key = (path, *[spans.get(name) for name in names])
+        found = self.ranges.get(key)
+        if found is None:
+            try:
+                step = max(1, span_of(loop.step, spans)[1])
+                found = span_of(loop.start, spans), span_of(loop.stop, spans), step
+            except Unbounded:
+                found = (0, 0), (0, 1), 1
+            self.ranges[key] = found
+        return found
 
     def _walked(self, loop: ir.For) -> bool:
         """Whether iterations must be told apart."""
@@ -213,7 +223,7 @@ class Block:
 
     def _iterations(self, start: int, stop: int, step: int) -> Iterator[int]:
         count = max(0, -(-(stop - start) // step))
-        period = self.period
+        period = self.period = self.period or self._period()
         head, tail = 2 * period + 1, period + 1
         skipped = 0
         if period <= LONGEST_PERIOD and count > head + tail:
@@ -324,9 +334,11 @@ class Block:
     def _touches(self, statement: Statement, site: int, spans: dict[str, Reach], unit: str = "") -> tuple[Touch, ...]:
         refs = self.refs.get(site)
         if refs is None:
-            refs = self.refs[site] = _refs_of(statement, self.buffers)
+            read, written = reads(statement), writes(statement)
+            guard = getattr(statement, "where", None)
+            deciding = names_deciding((*read, *written), guard.condition if guard else None, self.buffers)
+            refs = self.refs[site] = read, written, deciding
         read, written, names = refs
-        # Most iterations and branches leave the elements of a statement where they were.
         key = (site, *[spans.get(name) for name in names])
         found = self.touched.get(key)
         if found is None:
@@ -369,19 +381,6 @@ class Block:
 
 _TRACKED = ("shared", "register")
 _PLAIN = frozenset((ir.Copy, ir.Assign, ir.Contract, ir.Split, ir.Convert, ir.Atomic))  # where nothing is asynchronous
-_Refs = tuple[tuple[Ref, ...], tuple[Ref, ...], tuple[str, ...]]
-
-
-def _refs_of(statement: Statement, buffers: dict[str, Buffer]) -> _Refs:
-    """What a statement reads, what it writes, and every name that decides which elements those are."""
-    read, written = reads(statement), writes(statement)
-    guard = getattr(statement, "where", None)
-    names = names_in(guard.condition) if guard is not None else frozenset()
-    for ref in (*read, *written):
-        names |= names_in(ref)
-        names |= {index.axis for index in ref.indices if isinstance(index, Span)}
-        names = names.union(*(names_in(extent) for extent in buffers[ref.buffer].shape))
-    return read, written, tuple(sorted(names))
 
 
 def _own(statement: Statement, site: int) -> str:

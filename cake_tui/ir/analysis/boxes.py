@@ -10,12 +10,18 @@ Box = tuple[Span, ...]
 
 def empty(box: Box) -> bool:
     """Whether an axis has no element."""
-    return any(low > high for low, high in box)
+    for low, high in box:  # noqa: SIM110 - asked most of all: a generator costs more than the loop
+        if low > high:
+            return True
+    return False
 
 
 def meet(one: Box, other: Box) -> bool:
     """Whether two boxes of the same buffer share an element."""
-    return all(low <= other_high and other_low <= high for (low, high), (other_low, other_high) in zip(one, other))
+    for (low, high), (other_low, other_high) in zip(one, other):  # noqa: SIM110 - as above
+        if low > other_high or other_low > high:
+            return False
+    return True
 
 
 def within(inner: Box, outer: Box) -> bool:

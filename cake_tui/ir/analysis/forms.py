@@ -112,7 +112,7 @@ def _extreme(function: str, forms: list[Affine], scope: Scope) -> Affine:
 def span_of(expr: Expr, spans: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
     """Return the least and greatest whole value of `expr` when each name runs through its span. Raises Unbounded."""
     low, high = _span(expr, spans)
-    return math.ceil(low), math.floor(high)
+    return (low, high) if type(low) is int and type(high) is int else (math.ceil(low), math.floor(high))
 
 
 def _span(expr: Expr, spans: Mapping[str, tuple[int, int]]) -> tuple[Rational, Rational]:
@@ -135,7 +135,7 @@ def _span(expr: Expr, spans: Mapping[str, tuple[int, int]]) -> tuple[Rational, R
         case Call("min" | "max" as function, arguments):
             pick = min if function == "min" else max
             inside = [_span(argument, spans) for argument in arguments]
-            return pick(low for low, _ in inside), pick(high for _, high in inside)
+            return pick([low for low, _ in inside]), pick([high for _, high in inside])
         case Call("i32", (operand,)):
             return _span(operand, spans)
     raise Unbounded(show(expr))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from cake_tui.ir.analysis.boxes import Box
 from cake_tui.ir.analysis.boxes import Span as Reach
@@ -179,18 +180,32 @@ def wrapped(reach: Reach, depth: int) -> Sequence[Reach]:
     return ((low, high),) if low <= high else ((0, high), (low, depth - 1))
 
 
-def moduli(expr: Expr | Span | All, spans: Spans) -> set[int]:
-    """Return the known right-hand sides of ``%`` and ``/`` in an index: the periods of its names."""
+def names_deciding(refs: Iterable[Ref], condition: Expr | None, buffers: Mapping[str, Buffer]) -> frozenset[str]:
+    """Return every name that decides which elements references reach under a condition."""
+    names = names_in(condition) if condition is not None else frozenset()
+    for ref in refs:
+        axes = {index.axis for index in ref.indices if isinstance(index, Span)}
+        names = names.union(axes, names_in(ref), *map(names_in, buffers[ref.buffer].shape))
+    return names
+
+
+def moduli(exprs: Iterable[Expr], spans: Spans) -> set[int]:
+    """Return the known right-hand sides of ``%`` and ``/`` in expressions: the periods of their names."""
     found: set[int] = set()
-    for node in walk(expr):
-        if isinstance(node, Binary) and node.op in ("%", "/"):
+    for expr in exprs:
+        for divisor in _divisors(expr):
             try:
-                low, high = span_of(node.right, spans)
+                low, high = span_of(divisor, spans)
             except Unbounded:
                 continue
             if 0 < low == high:
                 found.add(low)
     return found
+
+
+@lru_cache(maxsize=1 << 12)
+def _divisors(expr: Expr) -> tuple[Expr, ...]:
+    return tuple(node.right for node in walk(expr) if isinstance(node, Binary) and node.op in ("%", "/"))
 
 
 def fraction_of(expr: Expr, numbers: Mapping[str, int | float]) -> Fraction | None:

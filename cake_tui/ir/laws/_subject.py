@@ -227,9 +227,9 @@ class Subject:
         """What the machine found in the first and the last block of every launch."""
         found: dict[tuple[str, int, int | None], Clash] = {}
         for index, launch in enumerate(self.program.launches):
+            block = Block(launch, index, self.buffers(index), self.spans, self.site_of)
             for corner in self._corners(launch):
-                block = Block(launch, index, self.buffers(index), {**self.spans, **corner}, self.site_of)
-                for clash in block.clashes():
+                for clash in block.clashes(corner):
                     found.setdefault((clash.kind, clash.site, clash.other), clash)
         return list(found.values())
 
