@@ -10,6 +10,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy as np
 from cake_tui.backends._inputs import inputs_of, make_inputs, operands, outputs_of
 from cake_tui.backends._reference import Referee
 from cake_tui.backends._values import axes
-from cake_tui.backends.cpu.peers import PeerAnswer, PeerOrder
+from cake_tui.backends.cpu.peers import PeerAnswer, PeerOrder, fastest_batch
 from cake_tui.ir.expr import Expr, parse
 from cake_tui.model.problem import BufferSpec, Problem
 
@@ -45,12 +46,20 @@ def main() -> None:
             if order.problem is not None and order.shape is not None:
                 work = _work(order.problem, make_inputs(order.problem, order.shape, "default", order.seed))
                 work()
-            begin = time.perf_counter_ns()
-            for _ in range(order.repeats if work is not None else 0):
-                work()  # type: ignore[misc]
-            _say(PeerAnswer(ns=time.perf_counter_ns() - begin))
+            ns = 0
+            if work is not None and order.repeats:
+                ns = fastest_batch(partial(_batch, work, order.repeats), order.sample_ns)
+            _say(PeerAnswer(ns=ns))
         except Exception:  # noqa: BLE001 - a process boundary: the last line of the traceback travels
             _say(PeerAnswer(error=traceback.format_exc().strip().splitlines()[-1]))
+
+
+def _batch(work: Callable[[], Any], repeats: int) -> int:
+    """Do the work so often; return nanoseconds."""
+    begin = time.perf_counter_ns()
+    for _ in range(repeats):
+        work()
+    return time.perf_counter_ns() - begin
 
 
 def _work(problem: Problem, inputs: dict[str, Any]) -> Callable[[], Any]:

@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,25 +31,49 @@ PROCESSES = 3  # of which the fastest is kept: where a process's memory and thre
 # sleep beside the kernel; its settings from outside are dropped, so that it uses all cores.
 BLAS_TIMEOUT = "20"
 DROPPED = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_CORETYPE", "MKL_NUM_THREADS", "GOTO_NUM_THREADS")
-SETTLE_S = 0.002
+# A sample is a row of batches of a millisecond, of which the fastest counts, for kernel and peer alike: other programs
+# make any of them slower, none faster, and longer ones are hardly ever left alone on a machine that others use.
+BATCH_MS = 1.0
+LEAST_BATCHES = 3
+LONG_NS = 500_000_000  # a sample that took so long is not made longer for the least number of batches
+SETTLE_S = 0.05  # at most, for threads to fall asleep; usually a third of a millisecond
+LOOK_S = 0.0005
 
 
 class PeerOrder(msgspec.Struct, frozen=True):
-    """One line to a peer: prepare a problem's shape from a seed, or run it so often."""
+    """One line to a peer: prepare a problem's shape from a seed, or run it so often, in batches for `sample_ns`."""
 
     problem: Problem | None = None
     shape: Shape | None = None
     seed: int = 0
-    repeats: int = 0
+    repeats: int = 0  # a batch
+    sample_ns: int = 0  # 0: one batch
 
 
 class PeerAnswer(msgspec.Struct, frozen=True):
-    """One line from a peer: nanoseconds of the batch; at first its threads and version."""
+    """One line from a peer: nanoseconds of the fastest batch; at first its threads and version."""
 
     ns: int = 0
     threads: int | None = None
     version: str = ""
     error: str | None = None
+
+
+def fastest_batch(run: Callable[[], int], sample_ns: int) -> int:
+    """Run batches until `sample_ns` have passed, three at least unless they are long; return the shortest time."""
+    best = spent = run()
+    count = 1
+    while spent < sample_ns or (sample_ns > 0 and count < LEAST_BATCHES and spent < LONG_NS):
+        ns = run()
+        best, spent, count = min(best, ns), spent + ns, count + 1
+    return best
+
+
+def settle(asleep: Callable[[], bool]) -> None:
+    """Wait until threads sleep, for a twentieth of a second at most: one that something woke is no reason to stop."""
+    until = time.monotonic() + SETTLE_S
+    while not asleep() and time.monotonic() < until:
+        time.sleep(LOOK_S)
 
 
 class Peer:
@@ -70,15 +95,27 @@ class Peer:
         """Have it make its inputs, the same that the kernel gets."""
         self._ask(PeerOrder(problem, shape, seed))
 
-    def run(self, repeats: int) -> int:
-        """Have it do the work `repeats` times; return nanoseconds, and let its threads fall asleep."""
-        ns = self._ask(PeerOrder(repeats=repeats)).ns
-        time.sleep(SETTLE_S)
+    def run(self, repeats: int, sample_ns: int = 0) -> int:
+        """Have it do the work `repeats` times, in batches for `sample_ns`; return nanoseconds of the fastest batch.
+
+        Its threads sleep when this returns, where nothing else wakes them.
+        """
+        ns = self._ask(PeerOrder(repeats=repeats, sample_ns=sample_ns)).ns
+        settle(self.asleep)
         return ns
 
-    def repeats_for(self, sample_ms: float) -> int:
-        """Return how often makes a sample."""
-        return repeats_for(self.run, sample_ms)
+    def repeats_for(self, batch_ms: float) -> int:
+        """Return how often makes a batch."""
+        return repeats_for(self.run, batch_ms)
+
+    def asleep(self) -> bool:
+        """Say whether none of its threads runs or would like to."""
+        tasks = Path(f"/proc/{self._process.pid}/task")
+        try:
+            states = [(task / "stat").read_bytes().rpartition(b") ")[2][:1] for task in tasks.iterdir()]
+        except OSError:  # a thread ended meanwhile: look again
+            return False
+        return b"R" not in states
 
     def end(self) -> None:
         """End it."""
@@ -127,8 +164,9 @@ class Peers:
             for number in range(PROCESSES):
                 peer = Peer(job.peer)
                 peer.prepare(job.problem, shape, job.seed)
-                count = peer.repeats_for(job.sample_ms)
-                tried.append((min(peer.run(count) for _ in range(3)) / count, number, peer))
+                count = peer.repeats_for(_batch_ms(job))
+                peer.run(count, _sample_ns(job))  # which warms it up
+                tried.append((peer.run(count, _sample_ns(job)) / count, number, peer))
             tried.sort(key=lambda one: one[:2])
             for _, _, peer in tried[1:]:
                 peer.end()
@@ -148,8 +186,11 @@ class Peers:
 
 
 def time_peer(runtime: Runtime, libraries: Libraries, repeats: Repeats, peers: Peers, job: TimePeer) -> Timed:
-    """Time the peer (the candidate's arm) turn by turn with the holder; raises Ended(LaunchFailed) where it fails."""
-    problem = job.problem
+    """Time the peer (the candidate's arm) turn by turn with the holder; raises Ended(LaunchFailed) where it fails.
+
+    While one of them runs the threads of the other sleep. A time is that of a sample's fastest batch.
+    """
+    problem, sample_ns = job.problem, _sample_ns(job)
     shapes = timed_shapes(problem)
     benches: dict[Shape, Bench] = {}
     arms: Mapping[Shape, tuple[Peer, int]] = {}
@@ -157,7 +198,7 @@ def time_peer(runtime: Runtime, libraries: Libraries, repeats: Repeats, peers: P
         for position, shape in enumerate(shapes):
             benches[shape] = Bench(runtime, libraries, problem, shape, {"holder": job.holder}, job.seed + position)
         arms = {shape: _prepared(peers, job, shape, job.seed + position) for position, shape in enumerate(shapes)}
-        counts = {shape: repeats.of(bench, "holder", job.holder, job.sample_ms) for shape, bench in benches.items()}
+        counts = {shape: repeats.of(bench, "holder", job.holder, _batch_ms(job)) for shape, bench in benches.items()}
         before = read_clock(runtime)
         pairs = []
         for position in range(max(job.pairs, 1)):
@@ -167,9 +208,11 @@ def time_peer(runtime: Runtime, libraries: Libraries, repeats: Repeats, peers: P
                 peer, peer_count = arms[shape]
                 for name in ("holder", "peer") if holder_first else ("peer", "holder"):
                     if name == "holder":
-                        times[name].append(bench.sample("holder", counts[shape]).ns / counts[shape] / 1e3)
+                        ns = fastest_batch(partial(_batch_ns, bench, counts[shape]), sample_ns)
+                        settle(runtime.asleep)
+                        times[name].append(ns / counts[shape] / 1e3)
                     else:
-                        times[name].append(peer.run(peer_count) / peer_count / 1e3)
+                        times[name].append(peer.run(peer_count, sample_ns) / peer_count / 1e3)
             pairs.append(Pair(rank(problem, times["holder"]), rank(problem, times["peer"]), holder_first))
         after = read_clock(runtime)
         last = shapes[-1]
@@ -191,4 +234,16 @@ def time_peer(runtime: Runtime, libraries: Libraries, repeats: Repeats, peers: P
 def _prepared(peers: Peers, job: TimePeer, shape: Shape, seed: int) -> tuple[Peer, int]:
     peer: Any = peers.of(job, shape)
     peer.prepare(job.problem, shape, seed)
-    return peer, peer.repeats_for(job.sample_ms)
+    return peer, peer.repeats_for(_batch_ms(job))
+
+
+def _batch_ns(bench: Bench, count: int) -> int:
+    return bench.sample("holder", count).ns
+
+
+def _batch_ms(job: TimePeer) -> float:
+    return min(BATCH_MS, job.sample_ms)
+
+
+def _sample_ns(job: TimePeer) -> int:
+    return round(job.sample_ms * 1e6)
