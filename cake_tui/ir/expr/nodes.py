@@ -124,7 +124,14 @@ def names_in(expr: Expr | Index) -> frozenset[str]:
 
 def refs_in(expr: Expr | Index) -> tuple[Ref, ...]:
     """Return every reference into a buffer, outermost first."""
-    return tuple(node for node in walk(expr) if type(node) is Ref)
+    found: list[Ref] = []
+    left: list[Expr | Index] = [expr]
+    while left:
+        node = left.pop()
+        if type(node) is Ref:
+            found.append(node)
+        left += [part for part in parts(node)[::-1] if type(part) is not Number and type(part) is not Name]
+    return tuple(found)
 
 
 def rewrite(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:

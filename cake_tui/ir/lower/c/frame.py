@@ -28,6 +28,7 @@ class Frame:
         self.visible: set[str] = {size.name for size in program.sizes} | {const.name for const in program.consts}
         self.undecided: frozenset[Expr] = frozenset()
         self._simple: dict[Expr, Expr] = {}
+        self._asked: frozenset[str] = frozenset()  # names in what was simplified
 
     def child(self) -> Frame:
         """Return a frame for an inner scope that shares the writer."""
@@ -78,6 +79,7 @@ class Frame:
         found = self._simple.get(expr)
         if found is None:
             found = self._simple[expr] = self._simplify(expr)
+            self._asked |= names_in(expr)
         return found
 
     def _simplify(self, expr: Expr) -> Expr:
@@ -93,8 +95,8 @@ class Frame:
         return substitute(expr, self.replaced)
 
     def _forget(self, name: str) -> None:
-        for expr in [expr for expr in self._simple if name in names_in(expr)]:
-            del self._simple[expr]
+        if name in self._asked:
+            self._simple = {expr: simple for expr, simple in self._simple.items() if name not in names_in(expr)}
 
     def c(self, expr: Expr, least: int = 0) -> str:
         """Print a whole-number expression or condition as C, simplified."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cake_tui.ir.analysis.affine import Affine, Scope
 from cake_tui.ir.analysis.forms import Unbounded, form_of
-from cake_tui.ir.expr import Binary, Expr, Unary, names_in
+from cake_tui.ir.expr import Binary, Expr, Name, Unary, names_in
 from cake_tui.ir.program import Program
 
 _UNKNOWN_HIGH = 1 << 30
@@ -19,6 +19,7 @@ class Proofs:
         # Answers found so far; a name that comes to mean something else takes its answers with it.
         self._forms: dict[Expr, Affine | None] = {}
         self._proofs: dict[Expr, bool] = {}
+        self._asked: frozenset[str] = frozenset()  # names in what was asked
         self._known: tuple[Affine, ...] = ()  # forms that are at most 0 by a test in front of this place
 
     @classmethod
@@ -44,13 +45,14 @@ class Proofs:
         made = Proofs(self.scope.child(), dict(self.names))
         made._forms = dict(self._forms)
         made._proofs = dict(self._proofs)
+        made._asked = self._asked
         made._known = self._known
         return made
 
     def _forget(self, name: str) -> None:
-        for cache in (self._forms, self._proofs):
-            for expr in [expr for expr in cache if name in names_in(expr)]:
-                del cache[expr]
+        if name in self._asked:
+            self._forms = {expr: form for expr, form in self._forms.items() if name not in names_in(expr)}
+            self._proofs = {expr: proven for expr, proven in self._proofs.items() if name not in names_in(expr)}
 
     def put(self, name: str, value: Expr) -> None:
         """Let a name stand for an expression."""
@@ -143,7 +145,10 @@ class Proofs:
         return less + 1 if condition.op in ("<", ">") else less
 
     def _form(self, expr: Expr) -> Affine | None:
+        if type(expr) is Name:
+            return self.names.get(expr.name)
         if expr not in self._forms:
+            self._asked |= names_in(expr)
             try:
                 self._forms[expr] = form_of(expr, self.names, self.scope)
             except Unbounded:

@@ -23,7 +23,15 @@ _KEYWORDS = frozenset(
     restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
     task ceil_div least most memcpy linux unix asm typeof INFINITY""".split()  # noqa: SIM905 - reads as the list it is
 )
-_MATH = r"\bINFINITY\b|\b(?:exp|log|tanh|erf|erfc|sin|cos|floor|ceil|sqrt|fabs|pow)f?\("
+# Each header with words of which its pattern needs one: asking for those first is quicker than the pattern.
+_HEADERS = (
+    (
+        "math",
+        ("INFINITY", "exp", "log", "tanh", "erf", "sin", "cos", "floor", "ceil(", "ceilf(", "sqrt", "fabs", "pow"),
+        re.compile(r"\bINFINITY\b|\b(?:exp|log|tanh|erf|erfc|sin|cos|floor|ceil|sqrt|fabs|pow)f?\("),
+    ),
+    ("string", ("memcpy",), re.compile(r"\bmemcpy\(")),
+)
 
 
 def source_of(program: Program, arguments: Sequence[tuple[Argument, ...]]) -> str:
@@ -37,8 +45,12 @@ def source_of(program: Program, arguments: Sequence[tuple[Argument, ...]]) -> st
     helpers = prelude.whole_functions(needs.whole) + types
     used = _used(program, body)
     constants = _constants(program, used)
-    headers = (("math", _MATH), ("string", r"\bmemcpy\("))
-    includes = "".join(f"#include <{name}.h>\n" for name, words in headers if re.search(words, helpers + body))
+    text = helpers + body
+    includes = "".join(
+        f"#include <{name}.h>\n"
+        for name, words, pattern in _HEADERS
+        if any(word in text for word in words) and pattern.search(text)
+    )
     parts = [f"// {_title(program, used)}\n", includes, constants, helpers, body]
     return "\n".join(part for part in parts if part)
 

@@ -82,7 +82,7 @@ def address(tile: Shaped, offsets: tuple[Expr, ...], coordinates: Container[str]
             index = given
         if buffer.ring and axis == 0:
             index = Binary("%", index, buffer.shape[0])
-        total = Binary("+", Binary("*", total, extent), index)
+        total = index if place == 0 else Binary("+", Binary("*", total, extent), index)
     return total
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from cake_tui.ir.lower.c import prelude
 
@@ -29,6 +27,29 @@ class Needs:
         return prelude.type_of(dtype, lanes)
 
 
+class _Block:
+    """A brace that is open while the body is written: what `Writer.block` gives."""
+
+    def __init__(self, writer: Writer, head: str) -> None:
+        self.writer = writer
+        self.head = head
+        self.at = 0
+
+    def __enter__(self) -> None:
+        self.at = len(self.writer.lines)
+        self.writer.line(f"{self.head} {{")
+        self.writer.depth += 1
+
+    def __exit__(self, *failure: object) -> None:
+        writer = self.writer
+        writer.depth -= 1
+        inside = writer.lines[self.at + 1 :]
+        if len(inside) == 1 and self.head.startswith(("for", "if")) and inside[0].endswith(";"):
+            writer.lines[self.at] = writer.lines[self.at][:-2]
+        else:
+            writer.line("}")
+
+
 class Writer:
     """Lines with their margin; `block` opens a brace and closes it."""
 
@@ -48,19 +69,9 @@ class Writer:
         """Add a pragma at the margin of what it is about."""
         self.lines.append(f"{'  ' * self.depth}#pragma {text}")
 
-    @contextmanager
-    def block(self, head: str) -> Iterator[None]:
+    def block(self, head: str) -> _Block:
         """Add ``head {``, what the body adds, and ``}``; a body of one line goes without braces."""
-        at = len(self.lines)
-        self.line(f"{head} {{")
-        self.depth += 1
-        yield
-        self.depth -= 1
-        inside = self.lines[at + 1 :]
-        if len(inside) == 1 and head.startswith(("for", "if")) and inside[0].endswith(";"):
-            self.lines[at] = self.lines[at][:-2]
-        else:
-            self.line("}")
+        return _Block(self, head)
 
     def otherwise(self) -> None:
         """Join an else to the if block that just ended: its closing brace must still be there."""

@@ -8,6 +8,7 @@ element's, ``$I`` whole numbers of the same width and lanes, ``$L`` the lanes, `
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from string import Template
 
 from cake_tui.ir.lower.c.prelude import activation, elementwise, exponential, memory
@@ -48,6 +49,11 @@ def whole_functions(used: Iterable[str]) -> str:
 
 def text_for(dtype: str, lanes: int, stems: Iterable[str]) -> str:
     """Return types and functions for one element type and number of lanes, needed ones first."""
+    return _text(dtype, lanes, tuple(sorted(stems)))
+
+
+@lru_cache(maxsize=256)
+def _text(dtype: str, lanes: int, stems: tuple[str, ...]) -> str:
     table = _SCALAR if lanes == 1 else _VECTOR if dtype == "f32" else _VECTOR_F64
     ordered: list[str] = []
 
@@ -57,7 +63,7 @@ def text_for(dtype: str, lanes: int, stems: Iterable[str]) -> str:
                 visit(needed)
             ordered.append(stem)
 
-    for stem in sorted(stems):
+    for stem in stems:
         visit(stem)
     size = _BYTES[dtype]
     names = {
