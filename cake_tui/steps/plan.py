@@ -61,7 +61,7 @@ def on_paper(
         level=level,
         schedule=schedule,
         text=ir.text_of(full),
-        full=ir.lower(full, device.target, device.arch, problem.shapes),
+        full=_named(ir.lower(full, device.target, device.arch, problem.shapes), schedule),
         estimate=cost.estimate(full, device, problem.shapes),
     )
 
@@ -72,7 +72,13 @@ def smoke_build(
     """Lower the smoke build: run-time sizes, small odd shapes. Made for what is built only; raises Ended(Rejected)."""
     program = ir.build(problem, schedule, device.target, device, runtime_sizes=True, texts=texts)
     multiples = ir.multiples(problem, schedule, device.target, device, texts=texts)
-    return ir.lower(program, device.target, device.arch, smoke_shapes(problem, smoke_fraction, multiples))
+    shapes = smoke_shapes(problem, smoke_fraction, multiples)
+    return _named(ir.lower(program, device.target, device.arch, shapes), schedule)
+
+
+def _named(lowered: Lowered, schedule: Schedule) -> Lowered:
+    """Say which schedule it is: switches are in no constant of the source, and no part of its identity."""
+    return msgspec.structs.replace(lowered, structure=schedule.structure, constants=schedule.knobs)
 
 
 def refuse_repeated(plan: Plan, history: History, planned: Sequence[Plan]) -> None:
