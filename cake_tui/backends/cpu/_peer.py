@@ -20,6 +20,7 @@ import numpy as np
 from cake_tui.backends._inputs import inputs_of, make_inputs, operands, outputs_of
 from cake_tui.backends._reference import Referee
 from cake_tui.backends._values import axes
+from cake_tui.backends.cpu.device import core_processors
 from cake_tui.backends.cpu.peers import PeerAnswer, PeerOrder, fastest_batch
 from cake_tui.ir.expr import Expr, parse
 from cake_tui.model.problem import BufferSpec, Problem
@@ -37,6 +38,7 @@ def main() -> None:
     if os.getppid() != options.parent:
         return
     np.ones((64, 64), np.float32) @ np.ones((64, 64), np.float32)  # the library's threads start
+    _spread_threads()
     _say(PeerAnswer(threads=_threads(), version=f"numpy {np.__version__}"))
     work: Callable[[], Any] | None = None
     decoder = msgspec.json.Decoder(PeerOrder)
@@ -108,6 +110,15 @@ def _erf(values: Any) -> Any:
     poly *= poly
     poly *= poly
     return np.copysign(1.0 - 1.0 / poly, values)
+
+
+def _spread_threads() -> None:
+    """Give each thread a core of its own, as the kernel's threads have: two that meet on one core may stay there."""
+    tasks = sorted(int(task.name) for task in Path("/proc/self/task").iterdir())
+    processors = core_processors()
+    if len(tasks) == len(processors) > 1:
+        for task, processor in zip(tasks, processors, strict=True):
+            os.sched_setaffinity(task, {processor})
 
 
 def _threads() -> int | None:

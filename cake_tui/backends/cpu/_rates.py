@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from cake_tui.backends.cpu.compilers import find_compiler, rates_command
-from cake_tui.backends.cpu.device import core_processors, last_level_bytes
+from cake_tui.backends.cpu.device import last_level_bytes
 from cake_tui.backends.cpu.rates import Rates
 from cake_tui.backends.cpu.runtime import MAX_ARGUMENTS, CLaunch, Runtime, compiled
 from cake_tui.model.device import Device
@@ -37,9 +37,6 @@ class Bench:
         command = find_compiler()
         self.library = ctypes.CDLL(str(compiled([SOURCE], rates_command(command, device.arch, lanes_bytes))))
         self.runtime = Runtime(device.cores)
-        processors = core_processors()
-        if len(processors) == device.cores:
-            self.runtime.pin(processors)
         self.tasks = device.cores * PARTS
         self.lanes = lanes_bytes // 4
         self.out = (ctypes.c_float * self.tasks)()
@@ -108,7 +105,8 @@ def main() -> None:
     with contextlib.suppress(OSError):  # only some users may
         os.setpriority(os.PRIO_PROCESS, 0, -5)
     bench = Bench(device)
-    found = Rates(bench.peak_gflops(), bench.memory_gbps())
+    with bench.runtime.pinned():
+        found = Rates(bench.peak_gflops(), bench.memory_gbps())
     sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
 
 

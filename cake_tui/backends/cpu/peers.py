@@ -190,6 +190,11 @@ def time_peer(runtime: Runtime, libraries: Libraries, repeats: Repeats, peers: P
 
     While one of them runs the threads of the other sleep. A time is that of a sample's fastest batch.
     """
+    with runtime.pinned():
+        return _time_peer(runtime, libraries, repeats, peers, job)
+
+
+def _time_peer(runtime: Runtime, libraries: Libraries, repeats: Repeats, peers: Peers, job: TimePeer) -> Timed:
     problem, sample_ns = job.problem, _sample_ns(job)
     shapes = timed_shapes(problem)
     benches: dict[Shape, Bench] = {}

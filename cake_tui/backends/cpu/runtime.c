@@ -193,16 +193,20 @@ int cake_start(int threads) {
     return 0;
 }
 
-/* Give each thread a processor of its own: beside other programs two would often share one. The caller is on the
- * first only while it runs a batch, for what it starts must not inherit that. */
+/* Give each thread a processor of its own, for beside other programs two of them may share one for seconds; NULL:
+ * let them run where the caller may. The caller is on the first only while it runs a batch, for what it starts must
+ * not inherit that. */
 void cake_pin(const int32_t *processors) {
+    cpu_set_t all;
     CPU_ZERO(&pool.first);
-    CPU_SET(processors[0], &pool.first);
+    if (sched_getaffinity(0, sizeof all, &all)) return;
+    if (processors) CPU_SET(processors[0], &pool.first);
     for (int i = 1; i < pool.threads; i++) {
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        CPU_SET(processors[i], &one);
-        pthread_setaffinity_np(pool.handle[i], sizeof one, &one);
+        cpu_set_t own;
+        CPU_ZERO(&own);
+        if (processors) CPU_SET(processors[i], &own);
+        else own = all;
+        pthread_setaffinity_np(pool.handle[i], sizeof own, &own);
     }
 }
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import os
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from cake_tui.backends.cpu.compilers import find_compiler, runtime_command, version
+from cake_tui.backends.cpu.device import core_processors
 from cake_tui.config import cache_dir, child_environment
 from cake_tui.errors import ENVIRONMENT, UserError
 
@@ -111,9 +113,18 @@ class Runtime:
         """
         return RATE_ADDS / max(min(int(self.library.cake_rate(RATE_ADDS)) for _ in range(RATE_LOOPS)), 1)
 
-    def pin(self, processors: Sequence[int]) -> None:
-        """Give each thread of the pool a processor of its own while it runs; takes as many as there are threads."""
+    @contextlib.contextmanager
+    def pinned(self) -> Iterator[None]:
+        """Give each thread of the pool a core of its own meanwhile; without effect where it does not use all cores."""
+        processors = core_processors()
+        if len(processors) != self.threads:
+            yield
+            return
         self.library.cake_pin((ctypes.c_int32 * len(processors))(*processors))
+        try:
+            yield
+        finally:
+            self.library.cake_pin(None)
 
     def asleep(self) -> bool:
         """Say whether all threads of the pool sleep, as they do a tenth of a millisecond after a run."""
