@@ -1,0 +1,1 @@
+"""Acceptance cases: kinds of fault that people reported, shown on the whole product with real processes."""
