@@ -18,7 +18,7 @@ from cake_tui.model.measure import GateResult
 from cake_tui.model.move import Proposal
 from cake_tui.model.outcome import Crashed, Measured, Outcome, Verdict
 from cake_tui.model.row import Row
-from cake_tui.steps import budget, check, compare, decide, explain, gate, measure, noise, propose
+from cake_tui.steps import budget, check, compare, decide, explain, gate, keep, measure, noise, propose
 from cake_tui.steps.build import Binaries, build
 from cake_tui.steps.context import Attempt, Context
 
@@ -155,7 +155,7 @@ def _build(ctx: Context, attempts: list[Attempt]) -> Generator[ev.Event, None, l
             yield from decide.finish(ctx, attempt, result)
             continue
         attempt.binaries = result
-        ctx.folder.write(attempt.number, "build.log", result.full_reply.log)
+        keep.build_log(ctx, attempt.number, result)
         if ctx.history.rows[attempt.number].step == "planned":
             yield ev.BuildEnded(
                 candidate=attempt.number, seconds=result.seconds, full_sha256=result.full.binary_sha256,
@@ -249,7 +249,7 @@ def _gate(ctx: Context, attempt: Attempt) -> Events:
 def _crowned(ctx: Context, attempt: Attempt) -> Events:
     """After a new incumbent: publish it, and measure the pair noise on it where it is quick enough."""
     ctx.subjects[attempt.number] = attempt.built
-    decide.publish(ctx, attempt.number)
+    keep.best(ctx, attempt.number)
     if _is_quick(ctx):
         yield from _calibrated(ctx, attempt.number)
 
@@ -312,4 +312,4 @@ def _play_off(ctx: Context) -> Events:
         yield from ctx.guard.events(number, against)
         yield ev.PlayedOff(candidate=number, against=against, seconds=seconds, result=result)
         if history.incumbent == number:
-            decide.publish(ctx, number)
+            keep.best(ctx, number)

@@ -26,7 +26,7 @@ from cake_tui.model.device import Device
 from cake_tui.model.history import History
 from cake_tui.model.problem import Problem
 from cake_tui.monitors import Monitor
-from cake_tui.steps import compare, decide
+from cake_tui.steps import compare, keep
 from cake_tui.steps.budget import parse_goal
 from cake_tui.steps.context import Context
 from cake_tui.steps.noise import Guard
@@ -186,7 +186,7 @@ def _story(session: sessions.Session, engine: Engine, history: History, menu: Li
         if history.incumbent is not None and session.published() != history.incumbent:
             # The last engine died between accepting a candidate and publishing it.
             compare.subject(ctx, history.incumbent)
-            decide.publish(ctx, history.incumbent)
+            keep.best(ctx, history.incumbent)
         if history.self_tested:
             opened.tell()
             return (yield from loop.run(ctx))

@@ -10,12 +10,12 @@ import msgspec
 
 from cake_tui.errors import UserError
 from cake_tui.ir.origins import text_structure
+from cake_tui.model import layout
 from cake_tui.model.schedule import KnobValue, Schedule
 from cake_tui.store import name as names
 from cake_tui.store.files import write_whole
 from cake_tui.store.snapshot import fold
 
-_FILE = "start.json"
 _SCHEDULE = re.compile(r"(?P<structure>[A-Za-z][\w-]*)\((?P<knobs>[^()]*)\)\s*\Z")
 _PROVENANCE = re.compile(r'"schedule"\s*:\s*"((?:[^"\\]|\\.)*)"')
 _LARGEST = 4 << 20
@@ -32,13 +32,13 @@ class Origin:
     def keep(self, session: Path) -> None:
         """Write it into the session's folder, for a resume before candidate 0 was measured."""
         plain = {"label": self.label, "schedule": msgspec.to_builtins(self.schedule), "texts": self.texts}
-        write_whole(session / _FILE, msgspec.json.encode(plain))
+        write_whole(session / layout.START, msgspec.json.encode(plain))
 
     @classmethod
     def kept(cls, session: Path) -> Origin | None:
         """Read what `keep` wrote; None where the session started from the kernel's first schedule."""
         try:
-            return msgspec.json.decode((session / _FILE).read_bytes(), type=Origin)
+            return msgspec.json.decode((session / layout.START).read_bytes(), type=Origin)
         except FileNotFoundError:
             return None
 
@@ -46,7 +46,7 @@ class Origin:
 def origin_of(text: str, folder: Path) -> Origin:
     """Resolve ``SESSION``, ``SESSION:N``, or a file: a schedule, a program text or an export; raises UserError."""
     session, _, number = text.partition(":")
-    if (folder / session / "journal.jsonl").is_file():
+    if (folder / session / layout.JOURNAL).is_file():
         return _of_session(text, folder / session, number)
     path = Path(text)
     if path.is_file():

@@ -11,9 +11,8 @@ from cake_tui.config import environment, user_name
 from cake_tui.errors import BUSY, ENVIRONMENT, OK, USAGE, UserError
 from cake_tui.model.event import RequestRefused
 from cake_tui.store import name as names
-from cake_tui.store.follower import ENDED
 from cake_tui.store.inbox import Answers, Kind, send
-from cake_tui.store.lock import living_holder
+from cake_tui.store.lock import engine_of
 
 ANSWER_S = 10.0
 
@@ -45,7 +44,7 @@ def ask(args: argparse.Namespace, what: Kind, body: dict[str, Any] | None = None
     Raises UserError where no engine runs, or it refuses.
     """
     path = folder_of(args)
-    holder = living_holder(path / "lock")
+    holder = engine_of(path)
     if holder is None:
         raise UserError(f'session "{path.name}" is not running; go on with it: cake-tui resume {path.name}')
     answers = Answers(path)
@@ -63,10 +62,3 @@ def ask(args: argparse.Namespace, what: Kind, body: dict[str, Any] | None = None
         raise UserError(f"{path.name}: {answer.reason}", BUSY if answer.what == "resume" else USAGE)
     print(f"{path.name}: {done.format(id=sent, who=user_name())}")
     return OK
-
-
-def state_on_disk(state: str, path: Path) -> str:
-    """Return the state to show: ``gone`` where the journal says that an engine runs and none does."""
-    if state in ENDED or living_holder(path / "lock") is not None:
-        return state
-    return "gone"

@@ -14,7 +14,7 @@ from cake_tui.cli._settings import add_settings_arguments, given_settings
 from cake_tui.cli._watch import run_engine
 from cake_tui.engine.process import Announce
 from cake_tui.errors import UserError
-from cake_tui.store.lock import busy, living_holder
+from cake_tui.store.lock import busy, engine_of
 from cake_tui.store.snapshot import read_head
 
 
@@ -34,10 +34,10 @@ def run(args: argparse.Namespace) -> int:
     values = given_settings(args)
     if args.seed is not None and not 0 <= args.seed < 2**31:
         raise UserError(f"--seed: found {args.seed}, allowed: 0 to {2**31 - 1}")
-    if living_holder(path / "lock") is not None:
+    if engine_of(path) is not None:
         head = read_head(path)
         if head is None or head.summary.state != "paused":
-            raise busy(path.name, path / "lock")
+            raise busy(path)
         if values:
             names = ", ".join(f"{name}={value}" for name, value in values.items())
             raise UserError(f'session "{path.name}" is only paused; first: cake-tui set {path.name} {names}')

@@ -8,11 +8,13 @@ import msgspec
 
 from cake_tui.cli import Command
 from cake_tui.cli._output import print_json
-from cake_tui.cli._session import add_session_arguments, folder_of, state_on_disk
+from cake_tui.cli._session import add_session_arguments, folder_of
 from cake_tui.errors import DAMAGED, OK, UserError
+from cake_tui.model import layout
 from cake_tui.model.history import History
 from cake_tui.model.row import Row
 from cake_tui.store.line import seconds_text, time_text, visible
+from cake_tui.store.lock import state_now
 from cake_tui.store.snapshot import fold
 from cake_tui.store.summary import Summary, summarise
 
@@ -30,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     made = fold(path)
     history = made.history
     if history.session is None:
-        raise UserError(f"{path / 'journal.jsonl'} holds no session", DAMAGED)
+        raise UserError(f"{path / layout.JOURNAL} holds no session", DAMAGED)
     if args.candidate is not None:
         row = _row(history, args.candidate)
         if args.json:
@@ -39,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
             _print(_lines_of_row(history, row))
         return OK
     summary = summarise(history)
-    summary = msgspec.structs.replace(summary, state=state_on_disk(summary.state, path))
+    summary = msgspec.structs.replace(summary, state=state_now(summary.state, path))
     if args.json:
         print_json(summary)
     else:

@@ -9,11 +9,12 @@ import msgspec
 
 from cake_tui.cli import Command
 from cake_tui.cli._output import print_json
-from cake_tui.cli._session import add_sessions_argument, state_on_disk
+from cake_tui.cli._session import add_sessions_argument
 from cake_tui.errors import DAMAGED, OK, UserError
+from cake_tui.model import layout
 from cake_tui.store import name as names
 from cake_tui.store.line import seconds_text, time_text, visible
-from cake_tui.store.lock import living_holder
+from cake_tui.store.lock import engine_of, state_now
 from cake_tui.store.snapshot import fold, read_head
 from cake_tui.store.summary import Summary, summarise
 
@@ -54,9 +55,9 @@ def summary_of(path: Path) -> Summary:
     else:
         history = fold(path).history
         if history.session is None:
-            raise UserError(f"{path / 'journal.jsonl'} holds no session", DAMAGED)
+            raise UserError(f"{path / layout.JOURNAL} holds no session", DAMAGED)
         summary = summarise(history)
-    return msgspec.structs.replace(summary, state=state_on_disk(summary.state, path))
+    return msgspec.structs.replace(summary, state=state_now(summary.state, path))
 
 
 def line_about(path: Path) -> str:
@@ -72,7 +73,7 @@ def line_about(path: Path) -> str:
         gain = f", {summary.speedup.baseline:.2f}× the baseline" if summary.speedup.baseline else ""
         parts.append(f"best #{summary.best.candidate} {time_text(summary.best.time_us)}{gain}")
         parts.append(f"{summary.stalled_rounds} rounds without a win")
-    holder = living_holder(path / "lock")
+    holder = engine_of(path)
     if holder is not None and holder.note:
         parts.append(holder.note)
     return visible(" · ".join(parts))

@@ -7,7 +7,7 @@ import time
 
 from cake_tui.cli import Command
 from cake_tui.cli._session import add_session_arguments, ask, folder_of
-from cake_tui.store.lock import living_holder
+from cake_tui.store.lock import engine_of
 
 _ENDING_S = 20.0
 
@@ -17,9 +17,9 @@ def run(args: argparse.Namespace) -> int:
     code = ask(args, "stop", done="stopping")
     path = folder_of(args)
     deadline = time.monotonic() + _ENDING_S
-    while living_holder(path / "lock") is not None and time.monotonic() < deadline:
+    while engine_of(path) is not None and time.monotonic() < deadline:
         time.sleep(0.05)
-    if living_holder(path / "lock") is None:
+    if engine_of(path) is None:
         print(f"{args.name}: stopped; go on with: cake-tui resume {args.name}")
     return code
 

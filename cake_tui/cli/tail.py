@@ -12,11 +12,12 @@ import msgspec
 from cake_tui.cli import Command
 from cake_tui.cli._session import add_session_arguments, folder_of
 from cake_tui.errors import OK, UserError
+from cake_tui.model import layout
 from cake_tui.model.event import Event
 from cake_tui.model.history import History
-from cake_tui.store.follower import ENDED
+from cake_tui.model.state import ENDED
 from cake_tui.store.line import line_of
-from cake_tui.store.lock import living_holder
+from cake_tui.store.lock import engine_of
 from cake_tui.store.reading import JournalReader
 
 _POLL_S = 0.2
@@ -39,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     for line in deque(lines.new(), maxlen=args.lines):
         print(line)
     while args.follow:
-        alive = living_holder(path / "lock") is not None
+        alive = engine_of(path) is not None
         for line in lines.new():
             print(line, flush=True)
         if not alive or lines.history.state in ENDED:
@@ -53,7 +54,7 @@ class Lines:
 
     def __init__(self, path: Path, *, as_json: bool = False) -> None:
         self.history = History()
-        self._reader = JournalReader(path / "journal.jsonl")
+        self._reader = JournalReader(path / layout.JOURNAL)
         self._as_json = as_json
 
     def new(self) -> deque[str]:

@@ -16,6 +16,7 @@ from cake_tui.engine.signals import Signals
 from cake_tui.engine.voice import Voice
 from cake_tui.errors import BUG, ENVIRONMENT, NO_CANDIDATE, OK, Ended, UserError
 from cake_tui.model import event as ev
+from cake_tui.model import layout
 from cake_tui.model.history import History
 from cake_tui.model.outcome import Interrupted
 from cake_tui.monitors import Monitor
@@ -28,7 +29,6 @@ from cake_tui.store.journal import Journal
 from cake_tui.store.line import line_of, seconds_text
 from cake_tui.store.rotation import RotatingFile
 from cake_tui.store.session import Session
-from cake_tui.store.telemetry import NAME as TELEMETRY
 
 LOOP_PAUSE_S = 0.05  # between two looks at the inbox of a paused run
 LOOK_EVERY_S = 0.2  # between two looks during a long step
@@ -87,7 +87,7 @@ class Engine:
         self._voice = Voice(session.path, foreground=foreground, log_bytes=min(LOG_BYTES, small))
         self._watch = GapWatch(self._clocks, settled_period(history.settings))
         self._signals = Signals(foreground=foreground, continued=self._watch.continued)
-        telemetry = RotatingFile(session.path / TELEMETRY, min(TELEMETRY_BYTES, small))
+        telemetry = RotatingFile(session.path / layout.TELEMETRY, min(TELEMETRY_BYTES, small))
         self._heart = Heartbeat(history, telemetry, self._clocks, self._watch, monitor)
         self._shown_state = history.state
         self._stop_reason: str | None = None
@@ -269,7 +269,7 @@ class Engine:
         except OSError as error:
             # It is a convenience: the old one stays, and the journal says when the disk is really full.
             if error.errno in NO_SPACE:
-                self._say_full(self.session.path / snapshot.NAME)
+                self._say_full(self.session.path / layout.SNAPSHOT)
             else:
                 self._voice.log(f"snapshot: {error}")
         took = self._clocks.mono() - now

@@ -12,6 +12,7 @@ import msgspec
 from cake_tui.config import Settings
 from cake_tui.engine.desk import changed_settings
 from cake_tui.errors import DAMAGED, UserError, did_you_mean
+from cake_tui.model import layout
 from cake_tui.model.history import History
 from cake_tui.store import snapshot
 from cake_tui.store.journal import set_torn_end_aside
@@ -33,19 +34,19 @@ def reopen(path: Path, values: Mapping[str, Any]) -> Opening:
 
     Raises UserError: DAMAGED where nothing can go on from the record, USAGE for a setting.
     """
-    torn = set_torn_end_aside(path / "journal.jsonl")
+    torn = set_torn_end_aside(path / layout.JOURNAL)
     made = snapshot.fold(path)
     history, skipped = made.history, made.reader.skipped
     if skipped.newer:
-        raise UserError(f"{path / 'journal.jsonl'} was written by a newer cake-tui; go on with that one", DAMAGED)
+        raise UserError(f"{path / layout.JOURNAL} was written by a newer cake-tui; go on with that one", DAMAGED)
     if history.session is None:
-        raise UserError(f"{path / 'journal.jsonl'} holds no session; start a new one with cake-tui run", DAMAGED)
+        raise UserError(f"{path / layout.JOURNAL} holds no session; start a new one with cake-tui run", DAMAGED)
     settings, changes = changed_settings(history.settings, {**_edited_settings(path, history), **values})
     # A snapshot that knew the torn line cannot fit any more: one mishap is told once.
     notices = list(made.notices) if torn is None else [f"{torn.text}; {_what_goes_on(history)}"]
     if skipped.lines:
         notices.append(
-            f"{path / 'journal.jsonl'}: {skipped.lines} damaged lines passed over; the first: line {skipped.first_line}"
+            f"{path / layout.JOURNAL}: {skipped.lines} damaged lines passed over; the first: line {skipped.first_line}"
         )
     return Opening(history, made.reader.line, tuple(notices), settings, changes)
 
@@ -61,7 +62,7 @@ def _what_goes_on(history: History) -> str:
 
 def _edited_settings(path: Path, history: History) -> dict[str, Any]:
     """Return the settings in ``session.toml`` that differ from the journal's: a person edited them."""
-    file = path / "session.toml"
+    file = path / layout.SETTINGS
     table = read_document(path).get("settings", {})
     if not isinstance(table, dict):
         raise UserError(f"{file}: settings: found {type(table).__name__}, allowed: a table")

@@ -10,6 +10,7 @@ import time
 import traceback
 from pathlib import Path
 
+from cake_tui.model import layout
 from cake_tui.store.clock import utc_text
 from cake_tui.store.rotation import RotatingFile
 
@@ -18,7 +19,7 @@ class Voice:
     """Writes the log; prints through a thread, so that a terminal that hangs or is gone never holds the run up."""
 
     def __init__(self, session: Path, *, foreground: bool, log_bytes: int) -> None:
-        self._log = RotatingFile(session / "engine.log", log_bytes, None if foreground else _take_stderr)
+        self._log = RotatingFile(session / layout.LOG, log_bytes, None if foreground else _take_stderr)
         self._printer = Printer() if foreground else None
 
     def say(self, text: str) -> None:

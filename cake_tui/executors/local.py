@@ -25,6 +25,7 @@ from cake_tui.executors._child import Child
 from cake_tui.executors._compile import Compile
 from cake_tui.executors._patience import TICK_S, Limit
 from cake_tui.executors._room import Room
+from cake_tui.model import layout
 from cake_tui.model.device import Device
 from cake_tui.model.jobs import (
     BuildJob,
@@ -147,7 +148,7 @@ class Local:
         return Compile(self._command(job), folder, job.timeout_s, self._mark)
 
     def _source(self, job: BuildJob) -> Path:
-        return Path("kernel.cu" if job.lowered.target == "cuda" else "kernel.c")
+        return Path(layout.SOURCES[job.lowered.target])
 
     def _command(self, job: BuildJob) -> tuple[str, ...]:
         return tuple(self._backend.compile_command(job, self.device, self._source(job), Path("kernel.so")))

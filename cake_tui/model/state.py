@@ -15,6 +15,8 @@ from cake_tui.model.finding import Finding
 from cake_tui.model.problem import Problem
 from cake_tui.model.row import Mark, Peer, Queued, Row, Tally, Win
 
+ENDED = ("done", "stopped", "failed")  # states in which no engine runs
+
 
 class State(msgspec.Struct):
     """The state of a session as of event `seq`."""

@@ -7,10 +7,8 @@ from collections.abc import Generator
 from cake_tui.ir.cost import CostRow
 from cake_tui.model import event as ev
 from cake_tui.model.outcome import Crashed, Measured, Outcome, TimedOut
-from cake_tui.steps import explain, profile, propose
+from cake_tui.steps import explain, keep, profile
 from cake_tui.steps.context import Attempt, Context
-
-LOWERED = "lowered.json"
 
 
 def finish(ctx: Context, attempt: Attempt, outcome: Outcome) -> Generator[ev.Event, None, None]:
@@ -24,21 +22,5 @@ def finish(ctx: Context, attempt: Attempt, outcome: Outcome) -> Generator[ev.Eve
     seen = profile.profile(history.problem, history.device, attempt, outcome)
     findings = explain.findings(ctx, attempt, outcome, seen)
     feedback = explain.feedback(ctx, attempt, outcome, findings, seen)
-    ctx.folder.write(attempt.number, "feedback.json", propose.pretty(feedback))
+    keep.feedback(ctx, attempt.number, feedback)
     yield ev.CandidateEnded(candidate=attempt.number, round=row.round, outcome=outcome, findings=findings, profile=seen)
-
-
-def publish(ctx: Context, number: int) -> None:
-    """Put the new incumbent's files into ``best/`` in one step."""
-    binaries = ctx.subjects[number]
-    lowered = binaries.full.lowered
-    suffix = "cu" if lowered.target == "cuda" else "c"
-    row = ctx.history.rows[number]
-    ctx.folder.publish(
-        number,
-        {
-            f"kernel.{suffix}": lowered.source,
-            LOWERED: propose.pretty(lowered),
-            "schedule.txt": (row.schedule.text if row.schedule else "") + "\n",
-        },
-    )

@@ -12,7 +12,7 @@ from cake_tui.model import event as ev
 from cake_tui.model.move import Level, Proposal
 from cake_tui.model.outcome import Outcome, Screened
 from cake_tui.model.schedule import Schedule
-from cake_tui.steps import explain, plan, screen
+from cake_tui.steps import explain, keep, plan, screen
 from cake_tui.steps.context import Attempt, Context
 
 REVERT = "revert_last"
@@ -77,16 +77,11 @@ def _refused(
     """The only event of a candidate that never was planned, with its feedback written."""
     number = len(ctx.history.rows)
     findings, feedback = explain.refused(ctx, number, proposal, schedule, outcome)
-    ctx.folder.write(number, "feedback.json", pretty(feedback))
+    keep.feedback(ctx, number, feedback)
     return ev.CandidateEnded(
         candidate=number, round=ctx.history.round, outcome=outcome, proposal=proposal, level=level,
         schedule=schedule, findings=findings,
     )  # fmt: skip
-
-
-def pretty(value: object) -> str:
-    """JSON as the files of a candidate hold it."""
-    return msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n"
 
 
 def revert(ctx: Context, who: str, reason: str, request: str | None) -> ev.Event:
@@ -113,10 +108,7 @@ def on_paper(ctx: Context, proposal: Proposal, schedule: Schedule, level: Level 
 def planned(ctx: Context, attempt: Attempt) -> ev.Planned:
     """Keep the candidate's texts and give the event that makes it one."""
     paper = attempt.plan
-    ctx.folder.write(attempt.number, "schedule.txt", paper.schedule.text + "\n")
-    ctx.folder.write(attempt.number, "program.cake", paper.text)
-    ctx.folder.write(attempt.number, "kernel." + ("cu" if paper.full.target == "cuda" else "c"), paper.full.source)
-    ctx.folder.write(attempt.number, "lowered.json", msgspec.json.encode(paper.full).decode())
+    keep.plan(ctx, attempt.number, paper)
     return ev.Planned(
         candidate=attempt.number, round=ctx.history.round, proposal=paper.proposal, level=paper.level,
         schedule=paper.schedule, predicted_us=paper.estimate.predicted_us if paper.estimate else None,

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import msgspec
 
+from cake_tui.model import layout
+
 NEWEST_BUILDS, NEWEST_CANDIDATES = 128, 8  # these stay
 RECOUNT_EVERY = 16  # writes until what comes without telling is counted again
 _BLOCK = 4096
 _FULL, _ROOMY, _AGAIN = 0.9, 0.75, 0.02  # of the limit
 # What a candidate keeps for as long as it can: small, and enough to build it again.
-_KEPT_STEMS = ("schedule", "kernel", "feedback")
+_KEPT = (layout.SCHEDULE, layout.FEEDBACK, *layout.SOURCES.values())
 
 
 class Keep(msgspec.Struct, frozen=True):
@@ -37,7 +39,7 @@ class DiskBound:
         self.limit_bytes = limit_bytes
         self.keep = keep
         self.in_use: Callable[[], frozenset[str]] = frozenset
-        self._candidates = disk_bytes(folder / "candidates")
+        self._candidates = disk_bytes(folder / layout.CANDIDATES)
         self._builds = self._top = self._writes = 0
         self._recount()
         self._pruned_at = 0  # used bytes after the last pruning
@@ -61,30 +63,30 @@ class DiskBound:
 
     def _recount(self) -> None:
         """Count what others write: the executor's builds, the record, the logs, ``best/``."""
-        self._builds = disk_bytes(self.folder / "build")
+        self._builds = disk_bytes(self.folder / layout.BUILDS)
         self._top = 0
-        for folder in (self.folder, self.folder / "best", self.folder / "inbox"):
+        for folder in (self.folder, self.folder / layout.BEST, self.folder / layout.INBOX):
             for entry in _files(folder):
                 with contextlib.suppress(OSError):
                     self._top += _blocks(entry.stat(follow_symlinks=False).st_size)
 
     def prune(self) -> None:
         """Remove until the folder is well below the limit, or nothing is left that may go."""
-        self._candidates = disk_bytes(self.folder / "candidates")
+        self._candidates = disk_bytes(self.folder / layout.CANDIDATES)
         self._recount()
         self._prune_builds()
         keep = self.keep()
-        older = [number for number in _numbers(self.folder / "candidates") if number not in keep.whole]
+        older = [number for number in _numbers(self.folder / layout.CANDIDATES) if number not in keep.whole]
         older = older[:-NEWEST_CANDIDATES]
         for number in older:
             if self._too_full() and number not in self._lean:
-                self._candidates -= _remove_bulky(self.folder / "candidates" / str(number))
+                self._candidates -= _remove_bulky(self.folder / layout.CANDIDATES / str(number))
                 self._lean.add(number)
         for number in older:
             if not self._too_full():
                 break
             if number not in keep.lean:
-                folder = self.folder / "candidates" / str(number)
+                folder = self.folder / layout.CANDIDATES / str(number)
                 self._candidates -= disk_bytes(folder)
                 shutil.rmtree(folder, ignore_errors=True)
         self._pruned_at = self.used_bytes
@@ -96,7 +98,7 @@ class DiskBound:
         """Keep the cache of builds below a quarter of the limit: the newest, and what is in use."""
         used = self.in_use()
         entries = []
-        for where, _, names in os.walk(self.folder / "build"):
+        for where, _, names in os.walk(self.folder / layout.BUILDS):
             for name in names:
                 path = Path(where, name)
                 try:
@@ -110,7 +112,7 @@ class DiskBound:
             if index >= NEWEST_BUILDS and kept > self.limit_bytes / 4 and path.name not in used:
                 path.unlink(missing_ok=True)
                 kept -= size
-        self._builds = disk_bytes(self.folder / "build")
+        self._builds = disk_bytes(self.folder / layout.BUILDS)
 
 
 def disk_bytes(folder: Path | str) -> int:
@@ -151,7 +153,7 @@ def _numbers(candidates: Path) -> list[int]:
 def _remove_bulky(folder: Path) -> int:
     freed = 0
     for entry in _files(folder):
-        if entry.name.split(".")[0] not in _KEPT_STEMS:
+        if entry.name not in _KEPT:
             freed += _blocks(entry.stat(follow_symlinks=False).st_size)
             Path(entry.path).unlink(missing_ok=True)
     return freed

@@ -10,13 +10,12 @@ import msgspec
 from cake_tui.errors import NO_CANDIDATE, UserError
 from cake_tui.exporters import Bundle
 from cake_tui.ir.work import work
+from cake_tui.model import layout
 from cake_tui.model.history import History
 from cake_tui.model.lowered import Lowered
 from cake_tui.model.row import Row
 from cake_tui.store.clock import utc_text
 from cake_tui.store.files import write_whole
-
-LOWERED = "lowered.json"  # of a candidate: source, options, architecture and launch plans
 
 
 def bundle(folder: Path, history: History, candidate: int | None = None, *, allow_simulated: bool = False) -> Bundle:
@@ -73,7 +72,7 @@ def _row(folder: Path, history: History, candidate: int | None) -> Row:
 
 
 def _lowered(folder: Path, number: int) -> Lowered:
-    for path in (folder / "candidates" / str(number) / LOWERED, folder / "best" / LOWERED):
+    for path in (folder / layout.CANDIDATES / str(number) / layout.LOWERED, folder / layout.BEST / layout.LOWERED):
         try:
             lowered = msgspec.json.decode(path.read_bytes(), type=Lowered)
         except FileNotFoundError:

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from cake_tui.config import user_name
+from cake_tui.model import layout
 from cake_tui.model.event import Event, RequestRefused, RequestTaken, RequestUndone
 from cake_tui.store.files import open_private, sync_folder
 from cake_tui.store.reading import JournalReader
@@ -63,7 +64,7 @@ def send(session: Path, what: Kind, body: dict[str, Any] | None = None, *, who: 
     """
     request = Request(id or new_id(), _plain(who or user_name())[:_LONGEST_WHO], what, _plain(body or {}))
     content = msgspec.json.encode(request)
-    inbox = session / "inbox"
+    inbox = session / layout.INBOX
     temporary = inbox / f".{request.id}.{os.getpid()}.part"
     descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
@@ -100,7 +101,7 @@ class Answers:
     """
 
     def __init__(self, session: Path, *, everything: bool = False) -> None:
-        path = session / "journal.jsonl"
+        path = session / layout.JOURNAL
         self._reader = JournalReader(path, 0 if everything else _line_start(path))
         self._seen: dict[str, Event] = {}
 
@@ -142,7 +143,7 @@ class Inbox:
     """Reads requests in the order of their ids; a file leaves the inbox once the journal has its answer."""
 
     def __init__(self, session: Path) -> None:
-        self.folder = session / "inbox"
+        self.folder = session / layout.INBOX
         self._stuck: set[str] = set()  # answered, but they would not go
 
     def waiting(self, most: int = 100) -> Iterator[tuple[Path, Request | Refusal]]:

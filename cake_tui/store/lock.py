@@ -15,6 +15,8 @@ import msgspec
 
 from cake_tui.config import lock_dir
 from cake_tui.errors import BUSY, ENVIRONMENT, UserError
+from cake_tui.model import layout
+from cake_tui.model.state import ENDED
 from cake_tui.store.clock import utc_text
 
 _SIZE = 1024  # the file keeps this size, so that its holder can write a line into it when the disk is full
@@ -147,6 +149,16 @@ def living_holder(path: Path) -> Holder | None:
     return None if _is_free(path) else holder
 
 
+def engine_of(session: Path) -> Holder | None:
+    """Return who runs a session now; None where no engine lives."""
+    return living_holder(session / layout.LOCK)
+
+
+def state_now(state: str, session: Path) -> str:
+    """Return the state a person should read: ``gone`` where the record says that an engine runs and none does."""
+    return state if state in ENDED or engine_of(session) is not None else "gone"
+
+
 def _is_free(path: Path) -> bool:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -161,15 +173,16 @@ def _is_free(path: Path) -> bool:
         os.close(descriptor)
 
 
-def busy(session: str, path: Path) -> UserError:
+def busy(session: Path) -> UserError:
     """Return the refusal for a session that another engine holds."""
-    holder = read_holder(path)
+    holder = read_holder(session / layout.LOCK)
     said = (
         f"PID {holder.pid} on {holder.host} holds it since {holder.since}"
         if holder is not None
         else "another process holds it"
     )
-    return UserError(f'session "{session}" is running: {said}; look at it with: cake-tui attach {session}', BUSY)
+    name = session.name
+    return UserError(f'session "{name}" is running: {said}; look at it with: cake-tui attach {name}', BUSY)
 
 
 def take_device(uuid: str, session: str, who: str) -> Lock | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cake_tui.config import sessions_dir
 from cake_tui.errors import UserError, did_you_mean
+from cake_tui.model import layout
 
 LONGEST = 64
 _ALLOWED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
@@ -32,7 +33,7 @@ def all_names(sessions: Path | None = None) -> tuple[str, ...]:
     """List the sessions of a folder, sorted."""
     folder = folder_of(sessions)
     try:
-        found = [path.name for path in folder.iterdir() if (path / "journal.jsonl").is_file()]
+        found = [path.name for path in folder.iterdir() if (path / layout.JOURNAL).is_file()]
     except OSError:
         return ()
     return tuple(sorted(name for name in found if not name.startswith(".")))
@@ -42,7 +43,7 @@ def find(name: str, sessions: Path | None = None) -> Path:
     """Return an existing session's folder; raises UserError with the nearest name where there is none."""
     folder = folder_of(sessions)
     path = folder / checked(name)
-    if not (path / "journal.jsonl").is_file():
+    if not (path / layout.JOURNAL).is_file():
         known = all_names(sessions)
         there = f"there: {', '.join(known[:10])}" if known else "there is none"
         raise UserError(f'no session "{name}" in {folder}{did_you_mean(name, known)}; {there}')

@@ -16,6 +16,7 @@ import msgspec
 import tomli_w
 
 from cake_tui.errors import DAMAGED, ENVIRONMENT, UserError
+from cake_tui.model import layout
 from cake_tui.model.event import SessionCreated
 from cake_tui.store.clock import Clocks, utc_text
 from cake_tui.store.disk import DiskBound
@@ -27,7 +28,7 @@ from cake_tui.store.files import (
     write_whole,
 )  # fmt: skip
 from cake_tui.store.journal import Journal, OnFull
-from cake_tui.store.lock import Lock, busy, living_holder
+from cake_tui.store.lock import Lock, busy, engine_of
 
 LOG_CHARACTERS = 32 * 1024  # of a candidate's log: head and tail, with the true size between
 TEXT_CHARACTERS = 256 * 1024  # of prompts and replies
@@ -52,18 +53,18 @@ class Session:
     @property
     def journal_path(self) -> Path:
         """The record."""
-        return self.path / "journal.jsonl"
+        return self.path / layout.JOURNAL
 
     @property
     def build_store(self) -> Path:
         """Where an executor keeps what it built, by content hash: a cache."""
-        return self.path / "build"
+        return self.path / layout.BUILDS
 
     # -- candidates ------------------------------------------------------------------------------------
 
     def candidate(self, number: int) -> Path:
         """Folder of a candidate; it may not be there (nothing written yet, or pruned)."""
-        return self.path / "candidates" / str(number)
+        return self.path / layout.CANDIDATES / str(number)
 
     def write(self, candidate: int, name: str, text: str) -> None:
         """Keep one file of a candidate, in UTF-8; logs and prompts keep head and tail with their true size.
@@ -86,7 +87,7 @@ class Session:
 
     def publish(self, candidate: int, files: Mapping[str, str]) -> None:
         """Replace ``best/`` by these files of `candidate` in one step; readers see all old ones or all new ones."""
-        best = self.path / "best"
+        best = self.path / layout.BEST
         fresh, old = self.path / ".best-new", self.path / ".best-old"
         total = sum(len(text) for text in files.values())
 
@@ -111,13 +112,13 @@ class Session:
     def published(self) -> int | None:
         """Number of the candidate in ``best/``; None where there is none."""
         try:
-            return int((self.path / "best" / "candidate").read_text(encoding="utf-8"))
+            return int((self.path / layout.BEST / "candidate").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
 
     def mend(self) -> None:
         """Clear what a killed engine left half-way: a fallback swap of ``best/``, temporary files."""
-        best, old = self.path / "best", self.path / ".best-old"
+        best, old = self.path / layout.BEST, self.path / ".best-old"
         if not best.exists() and old.exists():
             old.rename(best)
         for left in (*self.path.glob(".best-*"), *self.path.glob(".*.new")):
@@ -140,7 +141,7 @@ class Session:
 
     def write_settings(self, settings: Mapping[str, Any]) -> None:
         """Put changed settings into ``session.toml``, so that a resume finds them there."""
-        path = self.path / "session.toml"
+        path = self.path / layout.SETTINGS
         document = read_document(self.path)
         document["settings"] = dict(settings)
         content = tomli_w.dumps(document).encode("utf-8")
@@ -166,13 +167,13 @@ def create(sessions: Path, created: SessionCreated, clocks: Clocks, *, who: str)
             f"sessions folder {sessions}: {error.strerror}; choose another with --sessions", ENVIRONMENT
         ) from None
     try:
-        for name in ("candidates", "inbox"):
+        for name in (layout.CANDIDATES, layout.INBOX):
             (staging / name).mkdir(mode=0o700)
-        lock = Lock(staging / "lock")
+        lock = Lock(staging / layout.LOCK)
         lock.take()
         lock.sign(what=created.name, who=who)
-        write_whole(staging / "session.toml", tomli_w.dumps(_document(created, clocks)).encode("utf-8"))
-        journal = Journal(staging / "journal.jsonl", clocks)
+        write_whole(staging / layout.SETTINGS, tomli_w.dumps(_document(created, clocks)).encode("utf-8"))
+        journal = Journal(staging / layout.JOURNAL, clocks)
         journal.append(created)
         journal.close()
         staging.rename(final)
@@ -185,14 +186,14 @@ def create(sessions: Path, created: SessionCreated, clocks: Clocks, *, who: str)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         raise
-    lock.path = final / "lock"
+    lock.path = final / layout.LOCK
     return Session(final, lock)
 
 
 def refuse_existing(path: Path) -> None:
     """Raise UserError where a session of this name is there already."""
-    if living_holder(path / "lock") is not None:
-        raise busy(path.name, path / "lock")
+    if engine_of(path) is not None:
+        raise busy(path)
     if path.is_dir() and any(path.iterdir()):
         raise UserError(
             f'session "{path.name}" is there already; go on with it: cake-tui resume {path.name}, '
@@ -204,23 +205,23 @@ def refuse_existing(path: Path) -> None:
 
 def open_locked(path: Path, *, who: str) -> Session:
     """Open an existing session for its engine; raises UserError (BUSY) where another engine has it."""
-    lock = Lock(path / "lock")
+    lock = Lock(path / layout.LOCK)
     try:
         taken = lock.take()
     except OSError as error:
-        raise UserError(f"{path / 'lock'}: {error.strerror}; the file system must have locks", ENVIRONMENT) from None
+        raise UserError(f"{path / layout.LOCK}: {error.strerror}; the file system must have locks", ENVIRONMENT) from None
     if not taken:
-        raise busy(path.name, path / "lock")
+        raise busy(path)
     lock.sign(what=path.name, who=who)
     session = Session(path, lock)
     session.mend()
-    (path / "inbox").mkdir(mode=0o700, exist_ok=True)
+    (path / layout.INBOX).mkdir(mode=0o700, exist_ok=True)
     return session
 
 
 def read_document(path: Path) -> dict[str, Any]:
     """Return ``session.toml``; raises UserError (DAMAGED) where it is no TOML. Empty where it is missing."""
-    file = path / "session.toml"
+    file = path / layout.SETTINGS
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:

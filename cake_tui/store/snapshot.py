@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 
+from cake_tui.model import layout
 from cake_tui.model.history import History
 from cake_tui.model.row import Row
 from cake_tui.store.files import write_whole
 from cake_tui.store.reading import JournalReader
 from cake_tui.store.summary import Summary, summarise
 
-NAME = "snapshot.json"
 VERSION = 1
 
 
@@ -58,20 +58,20 @@ def write(folder: Path, history: History, offset: int, lines: int) -> int:
             "seq": history.seq,
             "offset": offset,
             "lines": lines,
-            "head": _head_of(folder / "journal.jsonl"),
+            "head": _head_of(folder / layout.JOURNAL),
             "summary": summarise(history),
             "history": msgspec.structs.replace(history, rows=[]),
             "rows": history.rows,
         }
     )
-    write_whole(folder / NAME, content)
+    write_whole(folder / layout.SNAPSHOT, content)
     return len(content)
 
 
 def read_head(folder: Path) -> Head | None:
     """Return the head of the snapshot, quickly; None where it is missing, torn, or of another journal."""
     try:
-        head = _HEAD_DECODER.decode((folder / NAME).read_bytes())
+        head = _HEAD_DECODER.decode((folder / layout.SNAPSHOT).read_bytes())
     except (OSError, *_UNREADABLE):
         return None
     return head if _fits(folder, head) else None
@@ -83,7 +83,7 @@ def fold(folder: Path) -> Fold:
     A snapshot that is missing, torn, empty or of another journal is passed over, with one notice where
     there should have been one, and the journal is folded from its start.
     """
-    journal = folder / "journal.jsonl"
+    journal = folder / layout.JOURNAL
     notices: tuple[str, ...] = ()
     snapshot, why = _read(folder)
     if snapshot is not None:
@@ -92,7 +92,7 @@ def fold(folder: Path) -> Fold:
     else:
         history, reader = History(), JournalReader(journal)
         if why:
-            notices = (f"{folder / NAME}: {why}: the state is rebuilt from {journal.name}",)
+            notices = (f"{folder / layout.SNAPSHOT}: {why}: the state is rebuilt from {journal.name}",)
     fold_new(history, reader)
     return Fold(history, reader, notices)
 
@@ -106,7 +106,7 @@ def fold_new(history: History, reader: JournalReader) -> None:
 
 def _read(folder: Path) -> tuple[tuple[Head, History] | None, str]:
     try:
-        content = (folder / NAME).read_bytes()
+        content = (folder / layout.SNAPSHOT).read_bytes()
     except FileNotFoundError:
         return None, ""
     except OSError as error:
@@ -132,7 +132,7 @@ def _row(raw: msgspec.Raw) -> Row:
 
 def _fits(folder: Path, snapshot: Head) -> bool:
     """Tell whether the journal still begins as it did and ends a line where the snapshot stopped reading."""
-    journal = folder / "journal.jsonl"
+    journal = folder / layout.JOURNAL
     try:
         if snapshot.v != VERSION or snapshot.offset < 1 or _head_of(journal) != snapshot.head:
             return False

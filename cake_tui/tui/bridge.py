@@ -15,10 +15,11 @@ from typing import Any, cast
 
 import msgspec
 
+from cake_tui.model import layout
 from cake_tui.model.event import Event
 from cake_tui.model.history import History
 from cake_tui.store import inbox
-from cake_tui.store.lock import living_holder
+from cake_tui.store.lock import engine_of
 from cake_tui.tui.files import SessionFiles
 from cake_tui.tui.reader import JournalReader
 from cake_tui.tui.telemetry import Telemetry
@@ -83,8 +84,8 @@ class Bridge:
         self.folder = folder
         self.name = folder.name
         self.now = now
-        self.reader = JournalReader(folder / "journal.jsonl")
-        self.telemetry = Telemetry(folder / "telemetry.jsonl")
+        self.reader = JournalReader(folder / layout.JOURNAL)
+        self.telemetry = Telemetry(folder / layout.TELEMETRY)
         self.files = SessionFiles(folder)
         self.fold = Fold.empty()
         self._alive = alive or _lock_held
@@ -221,4 +222,4 @@ class ReplayBridge(Bridge):
 
 def _lock_held(folder: Path) -> bool | None:
     """Whether an engine holds the session's lock."""
-    return living_holder(folder / "lock") is not None
+    return engine_of(folder) is not None

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cake_tui.config import environment, user_name
 from cake_tui.errors import DAMAGED, OK, UserError
+from cake_tui.model import layout
 from cake_tui.tui import plain
 from cake_tui.tui.bridge import Bridge, ReplayBridge
 
@@ -19,7 +20,7 @@ NICENESS = 19  # a viewer is the gate's noise
 def show(session_dir: Path, *, replayed: bool, read_only: bool, slow_link: bool, ascii: bool | None) -> int:  # noqa: A002
     """Run the viewer and return the exit code; raises UserError where the folder is no session."""
     folder = Path(session_dir)
-    if not (folder / "journal.jsonl").is_file():
+    if not (folder / layout.JOURNAL).is_file():
         raise UserError(f"{folder}: no session here (it has no journal.jsonl); see: cake-tui list", DAMAGED)
     you = user_name()
     if not has_screen():

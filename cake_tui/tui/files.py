@@ -1,4 +1,4 @@
-"""The files of a session that a viewer reads beside the journal: best source, feedback, program text, logs."""
+"""The files of a session that a viewer reads beside the journal: best source, feedback, program text."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cake_tui.model import layout
+
 LARGEST = 4 << 20
-_SOURCES = (".c", ".cu", ".cpp", ".h")
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class SessionFiles:
 
     def best_source(self) -> Text | None:
         """The source in ``best/``."""
-        return self._source_in(self.folder / "best")
+        return self._source_in(self.folder / layout.BEST)
 
     def source(self, number: int) -> Text | None:
         """A candidate's source."""
@@ -39,15 +40,11 @@ class SessionFiles:
 
     def program(self, number: int) -> Text | None:
         """A candidate's program text (the IR)."""
-        return self._first(self.candidate(number), ("program.txt", "program.ir", "program.cake", "program"))
-
-    def build_log(self, number: int) -> Text | None:
-        """Head and tail of a candidate's build log."""
-        return self._first(self.candidate(number), ("build.log", "build_log.txt"))
+        return self._read(self.candidate(number) / layout.PROGRAM)
 
     def feedback_text(self, number: int) -> Text | None:
         """A candidate's feedback JSON, byte for byte."""
-        return self._first(self.candidate(number), ("feedback.json",))
+        return self._read(self.candidate(number) / layout.FEEDBACK)
 
     def feedback(self, number: int) -> dict[str, Any] | None:
         """A candidate's feedback, decoded; None where there is none or it is damaged."""
@@ -62,23 +59,11 @@ class SessionFiles:
 
     def candidate(self, number: int) -> Path:
         """A candidate's folder."""
-        return self.folder / "candidates" / str(number)
+        return self.folder / layout.CANDIDATES / str(number)
 
     def _source_in(self, folder: Path) -> Text | None:
-        try:
-            names = sorted(path.name for path in folder.iterdir() if path.suffix in _SOURCES)
-        except OSError:
-            return None
-        # `source.*` and `kernel.*` first: a harness may lie beside them.
-        names.sort(key=lambda name: (not name.startswith(("source.", "kernel.")), name))
-        return self._first(folder, tuple(names))
-
-    def _first(self, folder: Path, names: tuple[str, ...]) -> Text | None:
-        for name in names:
-            found = self._read(folder / name)
-            if found is not None:
-                return found
-        return None
+        found = (self._read(folder / name) for name in layout.SOURCES.values())
+        return next((text for text in found if text is not None), None)
 
     def _read(self, path: Path) -> Text | None:
         try:

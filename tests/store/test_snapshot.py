@@ -15,7 +15,7 @@ from cake_tui.model.move import Move, Proposal
 from cake_tui.model.outcome import Measured
 from cake_tui.model.schedule import Schedule
 from cake_tui.store import snapshot
-from cake_tui.store.follower import Follower
+from cake_tui.store.lock import state_now
 from cake_tui.store.reading import JournalReader
 from tests.store import journals
 
@@ -153,17 +153,14 @@ def test_followers_that_came_early_and_late_see_the_same(tmp_path: Path) -> None
     encoder = msgspec.json.Encoder()
     events = list(journals.stamped(journals.unstamped(40)))
     journal.write_bytes(b"")
-    early = Follower(tmp_path)
-    seen = []
+    early = snapshot.fold(tmp_path)
     for block in itertools.batched(events, 7) if hasattr(itertools, "batched") else [events[:50], events[50:]]:
         with journal.open("ab") as file:
             file.write(b"".join(encoder.encode(event) + b"\n" for event in block))
-        seen += early.poll()
-    assert seen == events
-    assert early.poll() == []
-    late = Follower(tmp_path)
+        snapshot.fold_new(early.history, early.reader)
+    late = snapshot.fold(tmp_path)
     assert late.history == early.history
-    assert late.state() == "gone"  # it says that it runs, and nobody holds the lock
+    assert state_now(late.history.state, tmp_path) == "gone"  # it says that it runs, and nobody holds the lock
 
 
 def test_twenty_thousand_candidates_keep_rows_below_a_kilobyte(soak_share: float) -> None:
