@@ -32,9 +32,9 @@ class Batches:
 @pytest.mark.parametrize(
     ("times", "sample_ns", "fastest", "count"),
     [
-        ((4 * MS, 1 * MS, 9 * MS), 10 * MS, 1 * MS, 3),
+        ((4 * MS, 1 * MS, 9 * MS), 10 * MS, 1 * MS, 10),
         ((1 * MS,), 10 * MS, 1 * MS, 10),
-        ((30 * MS, 20 * MS, 25 * MS), 10 * MS, 20 * MS, 3),
+        ((30 * MS, 20 * MS, 25 * MS), 10 * MS, 20 * MS, 4),
         ((LONG_NS, 1), 10 * MS, LONG_NS, 1),
         ((LONG_NS // 2, LONG_NS // 2, 1), 10 * MS, LONG_NS // 2, 2),
         ((7 * MS, 1), 0, 7 * MS, 1),

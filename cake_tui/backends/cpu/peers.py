@@ -34,8 +34,8 @@ DROPPED = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_CORETYPE", "MKL_
 # A sample is a row of batches of a millisecond, of which the fastest counts, for kernel and peer alike: other programs
 # make any of them slower, none faster, and longer ones are hardly ever left alone on a machine that others use.
 BATCH_MS = 1.0
-LEAST_BATCHES = 3
-LONG_NS = 500_000_000  # a sample that took so long is not made longer for the least number of batches
+LEAST_BATCHES = 10
+LONG_NS = 100_000_000  # a sample that took so long is not made longer for the least number of batches
 SETTLE_S = 0.05  # at most, for threads to fall asleep; usually a third of a millisecond
 LOOK_S = 0.0005
 
@@ -60,7 +60,7 @@ class PeerAnswer(msgspec.Struct, frozen=True):
 
 
 def fastest_batch(run: Callable[[], int], sample_ns: int) -> int:
-    """Run batches until `sample_ns` have passed, three at least unless they are long; return the shortest time."""
+    """Run batches until `sample_ns` have passed, ten at least unless they are long; return the shortest time."""
     best = spent = run()
     count = 1
     while spent < sample_ns or (sample_ns > 0 and count < LEAST_BATCHES and spent < LONG_NS):
