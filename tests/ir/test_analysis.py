@@ -9,7 +9,8 @@ import pytest
 from cake_tui.ir.analysis.affine import Affine, Scope
 from cake_tui.ir.analysis.barriers import starts_open
 from cake_tui.ir.analysis.boxes import uncovered
-from cake_tui.ir.analysis.forms import Unbounded, floor_of, form_of, span_of
+from cake_tui.ir.analysis.forms import Unbounded, floor_of, form_of
+from cake_tui.ir.analysis.intervals import span_of
 from cake_tui.ir.expr import parse as parse_expr
 from cake_tui.ir.text import parse
 

@@ -15,7 +15,8 @@ from cake_tui.ir.analysis.alone import orders, unwritten
 from cake_tui.ir.analysis.barriers import starts_open
 from cake_tui.ir.analysis.boxes import Span as Reach
 from cake_tui.ir.analysis.boxes import empty
-from cake_tui.ir.analysis.forms import Unbounded, span_of
+from cake_tui.ir.analysis.forms import Unbounded
+from cake_tui.ir.analysis.intervals import span_of
 from cake_tui.ir.analysis.machine import Agent, Machine
 from cake_tui.ir.analysis.slots import mismatched_slots
 from cake_tui.ir.analysis.spans import boxes_of, moduli, named_spans, names_deciding, narrow, truth

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 
-from cake_tui.ir.analysis.affine import Affine, Scope, quotient
+from cake_tui.ir.analysis.affine import Affine, Scope
 from cake_tui.ir.analysis.affine import Number as Rational
 from cake_tui.ir.expr.nodes import Binary, Call, Expr, Name, Number, Unary
 from cake_tui.ir.expr.printer import show
@@ -107,57 +107,3 @@ def _extreme(function: str, forms: list[Affine], scope: Scope) -> Affine:
             highs = [Affine.number(max(scope.greatest(form) for form in forms))]
             scope.declare_between(name, forms, highs)
     return Affine.variable(name)
-
-
-def span_of(expr: Expr, spans: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
-    """Return the least and greatest whole value of `expr` when each name runs through its span. Raises Unbounded."""
-    low, high = _span(expr, spans)
-    return (low, high) if type(low) is int and type(high) is int else (math.ceil(low), math.floor(high))
-
-
-def _span(expr: Expr, spans: Mapping[str, tuple[int, int]]) -> tuple[Rational, Rational]:
-    if type(expr) is Name:
-        if expr.name not in spans:
-            raise Unbounded(show(expr))
-        return spans[expr.name]
-    if type(expr) is Number:
-        value = _whole(expr)
-        return value, value
-    if type(expr) is Binary and expr.op in _ARITHMETIC:
-        return _span_binary(expr.op, _span(expr.left, spans), _span(expr.right, spans), expr)
-    match expr:
-        case Unary("-", operand):
-            low, high = _span(operand, spans)
-            return -high, -low
-        case Call("floor" | "ceil" as function, (operand,)):
-            low, high = _span(operand, spans)
-            return (math.floor(low), math.floor(high)) if function == "floor" else (math.ceil(low), math.ceil(high))
-        case Call("min" | "max" as function, arguments):
-            pick = min if function == "min" else max
-            inside = [_span(argument, spans) for argument in arguments]
-            return pick([low for low, _ in inside]), pick([high for _, high in inside])
-        case Call("i32", (operand,)):
-            return _span(operand, spans)
-    raise Unbounded(show(expr))
-
-
-def _span_binary(
-    op: str, left: tuple[Rational, Rational], right: tuple[Rational, Rational], expr: Expr
-) -> tuple[Rational, Rational]:
-    if op == "+":
-        return left[0] + right[0], left[1] + right[1]
-    if op == "-":
-        return left[0] - right[1], left[1] - right[0]
-    if op == "*":
-        if 0 <= left[0] <= left[1] and 0 <= right[0] <= right[1]:
-            return left[0] * right[0], left[1] * right[1]
-        ends = [one * other for one in left for other in right]
-        return min(ends), max(ends)
-    divisor = right[0]
-    if right[0] != right[1] or divisor <= 0:
-        raise Unbounded(show(expr))
-    if op == "/":
-        return quotient(left[0], divisor), quotient(left[1], divisor)
-    if left[0] // divisor == left[1] // divisor:
-        return left[0] % divisor, left[1] % divisor
-    return 0, divisor - 1

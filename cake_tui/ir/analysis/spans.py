@@ -9,7 +9,8 @@ from functools import lru_cache
 
 from cake_tui.ir.analysis.boxes import Box
 from cake_tui.ir.analysis.boxes import Span as Reach
-from cake_tui.ir.analysis.forms import Unbounded, span_of
+from cake_tui.ir.analysis.forms import Unbounded
+from cake_tui.ir.analysis.intervals import span_of
 from cake_tui.ir.expr import All, Binary, Expr, Name, Ref, Span, Unary, evaluate, names_in, show, walk
 from cake_tui.ir.program import Buffer, Program, Size
 

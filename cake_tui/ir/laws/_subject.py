@@ -12,7 +12,8 @@ from cake_tui.ir.analysis.accesses import Accessing, accesses_of
 from cake_tui.ir.analysis.blocks import WARP, Block
 from cake_tui.ir.analysis.boxes import Span as Reach
 from cake_tui.ir.analysis.coverage import Reached, reached
-from cake_tui.ir.analysis.forms import Unbounded, span_of
+from cake_tui.ir.analysis.forms import Unbounded
+from cake_tui.ir.analysis.intervals import span_of
 from cake_tui.ir.analysis.spans import numbers_of, sample_sizes, spans_of
 from cake_tui.ir.analysis.steps import Clash
 from cake_tui.ir.expr import Expr, names_in
