@@ -25,6 +25,7 @@ _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 def exit_code_of(act: Callable[[], int], arguments: Sequence[str]) -> int:
     """Run `act` and return its exit code; 128+n where signal n ended it, 1 with a written report for a bug."""
+    _open_what_is_closed()
     _let_any_text_through()
     try:
         with _signals_unwind():
@@ -78,6 +79,17 @@ def complain(message: str) -> None:
     for line in message.rstrip("\n").split("\n"):
         with contextlib.suppress(OSError):  # nobody listens: the exit code says it all the same
             print("".join(c if c.isprintable() else repr(c)[1:-1] for c in line), file=sys.stderr)
+
+
+def _open_what_is_closed() -> None:
+    """Lead standard streams that the caller closed nowhere: else a session's files would get their numbers."""
+    for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8", errors="replace", closefd=False))
 
 
 def _let_any_text_through() -> None:
