@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from cake_tui.ir import program as ir
 from cake_tui.ir.expr import All, Binary, Call, EvaluationError, Expr, Name, Number, Ref, Span, Unary, evaluate
 from cake_tui.ir.program import DTYPE_BYTES, Buffer, Launch, Program, Statement
@@ -18,8 +20,7 @@ from cake_tui.ir.walk import children, reads, walk_body, writes
 Linear = dict[str, float]  # "" holds the constant
 
 
-@dataclass(frozen=True)
-class Loop:
+class Loop(msgspec.Struct, frozen=True, gc=False):
     """A grid axis or loop: how many rounds it makes on average, and its options."""
 
     name: str
@@ -29,8 +30,7 @@ class Loop:
     stages: float = 0
 
 
-@dataclass(frozen=True)
-class Use:
+class Use(msgspec.Struct, frozen=True):
     """One reference: per axis how far each variable moves it, how many elements it takes, and the extent."""
 
     buffer: Buffer
@@ -69,8 +69,7 @@ class Use:
         return found
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(msgspec.Struct, frozen=True):
     """A statement in its nest: the loops around it, outermost first, and its references."""
 
     statement: Statement
@@ -276,11 +275,11 @@ def _at(expr: Expr, numbers: Mapping[str, float]) -> float:
 
 def linear(expr: Expr, names: Mapping[str, Linear], numbers: Mapping[str, float]) -> Linear:
     """Return an expression as a sum of variables; what is not one is held at its value at the variables' start."""
+    if type(expr) is Name:
+        return names[expr.name] if expr.name in names else {"": float(numbers.get(expr.name, 0.0))}
+    if type(expr) is Number:
+        return {"": float(expr.value)}
     match expr:
-        case Number(value):
-            return {"": float(value)}
-        case Name(name):
-            return names[name] if name in names else {"": float(numbers.get(name, 0.0))}
         case Unary("-", operand):
             return _scaled(linear(operand, names, numbers), -1.0)
         case Binary("+" | "-" as op, left, right):

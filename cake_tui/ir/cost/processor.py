@@ -7,12 +7,11 @@ latency, about five instructions issued): the correction learns how far a core i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from cake_tui.ir import program as ir
 from cake_tui.ir.cost.figures import Figures
 from cake_tui.ir.cost.nests import Nest, Use, Work
-from cake_tui.ir.cost.traffic import moved_bytes
+from cake_tui.ir.cost.traffic import Traffic
 from cake_tui.ir.expr import Call, Expr, evaluate, refs_in
 from cake_tui.ir.expr.nodes import walk as parts_of
 from cake_tui.model.device import Device
@@ -38,7 +37,8 @@ def figures_of(nest: Nest, device: Device) -> Figures:
     """Return the times and terms of one launch."""
     cores = max(1, device.cores)
     cycles_a_us = device.clock_mhz or CLOCK_MHZ
-    busy = sum(_cycles(work, nest, device) * work.runs for work in nest.works)
+    cycles = [_cycles(work, nest, device) * work.runs for work in nest.works]
+    busy = sum(cycles)
     rounds = math.ceil(nest.blocks / cores)
     uneven = rounds / (nest.blocks / cores)
     speed = cycles_a_us * cores / uneven
@@ -46,22 +46,24 @@ def figures_of(nest: Nest, device: Device) -> Figures:
     found.times_us["core"] = (busy / speed) + rounds * TASK_US
     line = device.line_bytes or 64
     levels = (("l2", device.l1_bytes or L1, L2_RATE), ("l3", device.l2_bytes or L2, L3_RATE))
+    traffic = Traffic(nest.works, line)
     for name, capacity, rate in levels:
-        found.times_us[name] = moved_bytes(nest.works, capacity, line) / rate / speed
+        found.times_us[name] = traffic.moved_bytes(capacity) / rate / speed
     last = (device.l3_bytes or L3) / cores
     rate = device.memory_gbps * 1e3 / cycles_a_us / cores if device.memory_gbps else MEMORY_RATE
-    found.times_us["memory"] = _fresh_bytes(nest.works, last, line) / rate / speed
-    found.terms = _terms(nest, device, uneven)
+    found.times_us["memory"] = _fresh_bytes(traffic, last) / rate / speed
+    hot = max(zip(cycles, nest.works), key=lambda pair: pair[0], default=(0.0, None))[1]
+    found.terms = _terms(nest, hot, device, uneven)
     return found
 
 
-def _fresh_bytes(works: Sequence[Work], capacity: float, line: int) -> float:
+def _fresh_bytes(traffic: Traffic, capacity: float) -> float:
     """Bytes from memory: what does not fit the outermost cache; a warm problem that fits moves nothing."""
-    whole = 0.0
-    for work in works:
+    whole, line = 0.0, traffic.line_bytes
+    for work in traffic.works:
         trips = {loop.name: loop.trips for loop in work.loops}
         whole += sum(use.lines(trips, line) * line for use in work.uses if use.buffer.space in ("param", "workspace"))
-    return 0.0 if whole <= capacity else moved_bytes(works, capacity, line)
+    return 0.0 if whole <= capacity else traffic.moved_bytes(capacity)
 
 
 def lanes_of(nest: Nest, work: Work) -> float:
@@ -152,10 +154,9 @@ def spilled(work: Work, nest: Nest, device: Device) -> float:
     return 2.0 * max(0.0, registers_needed(work, nest, device) - device.vector_registers)
 
 
-def _terms(nest: Nest, device: Device, uneven: float) -> dict[str, float]:
+def _terms(nest: Nest, hot: Work | None, device: Device, uneven: float) -> dict[str, float]:
     """Features of the launch's hottest statement."""
     terms = {"uneven": math.log(uneven), "blocks": math.log1p(nest.blocks) / 8.0}
-    hot = max(nest.works, key=lambda work: _cycles(work, nest, device) * work.runs, default=None)
     if hot is None:
         return terms
     lanes = lanes_of(nest, hot)

@@ -13,15 +13,28 @@ from cake_tui.ir.cost.nests import Use, Work
 FILL = 0.75  # share of a cache that stays useful beside everything else that passes through
 
 
+class Traffic:
+    """What a launch moves into caches of any size: the footprints of its loops, worked out once for all of them."""
+
+    def __init__(self, works: Sequence[Work], line_bytes: int) -> None:
+        self.works = works
+        self.line_bytes = line_bytes
+        self.groups = [_nesting(group, line_bytes) for group in _groups(works)]
+
+    def moved_bytes(self, capacity: float) -> float:
+        """Return bytes moved into a cache of so many bytes, over the whole launch; registers move nothing."""
+        if not capacity:
+            return sum(use.elements * use.element_bytes * work.runs for work in self.works for use in _memory(work))
+        room = capacity * FILL
+        total = 0.0
+        for trips, footprints in self.groups:
+            total += _group_bytes(trips, footprints, room, self.line_bytes)
+        return total
+
+
 def moved_bytes(works: Sequence[Work], capacity: float, line_bytes: int) -> float:
-    """Return bytes moved into a cache of so many bytes, over the whole launch; registers move nothing."""
-    if not capacity:
-        return sum(use.elements * use.element_bytes * work.runs for work in works for use in _memory(work))
-    room = capacity * FILL
-    total = 0.0
-    for group in _groups(works):
-        total += _group_bytes(group, room, line_bytes)
-    return total
+    """Return bytes that a launch moves into one cache of so many bytes."""
+    return Traffic(works, line_bytes).moved_bytes(capacity)
 
 
 def _memory(work: Work) -> list[Use]:
@@ -37,23 +50,31 @@ def _groups(works: Sequence[Work]) -> list[list[Work]]:
     return list(found.values())
 
 
-def _group_bytes(group: list[Work], room: float, line_bytes: int) -> float:
-    loops = group[0].loops
+def _nesting(group: list[Work], line_bytes: int) -> tuple[list[float], list[list[float]]]:
+    """Trips of a group's loops from the innermost on, and lines of each use: in one round, then in all of each loop."""
     uses = [use for work in group for use in _memory(work)]
     inside: dict[str, float] = {}
-    lines = [use.lines(inside, line_bytes) for use in uses]
-    traffic = list(lines)
-    for loop in reversed(loops):
-        round_bytes = sum(lines) * line_bytes
+    footprints = [[use.lines(inside, line_bytes) for use in uses]]
+    trips = []
+    for loop in reversed(group[0].loops):
         inside[loop.name] = loop.trips
-        wider = [use.lines(inside, line_bytes) for use in uses]
+        trips.append(loop.trips)
+        footprints.append([use.lines(inside, line_bytes) for use in uses])
+    return trips, footprints
+
+
+def _group_bytes(trips: list[float], footprints: list[list[float]], room: float, line_bytes: int) -> float:
+    lines = footprints[0]
+    traffic = list(lines)
+    for rounds, wider in zip(trips, footprints[1:]):
+        round_bytes = sum(lines) * line_bytes
         fits = sum(wider) * line_bytes <= room
-        for at in range(len(uses)):
+        for at in range(len(lines)):
             if fits:
                 traffic[at] = wider[at]
             elif round_bytes <= room:
-                traffic[at] = min(loop.trips * traffic[at], traffic[at] * wider[at] / max(lines[at], 1e-9))
+                traffic[at] = min(rounds * traffic[at], traffic[at] * wider[at] / max(lines[at], 1e-9))
             else:
-                traffic[at] *= loop.trips
+                traffic[at] *= rounds
         lines = wider
     return sum(traffic) * line_bytes
