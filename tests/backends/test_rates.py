@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from pathlib import Path
 
 import msgspec
@@ -98,3 +99,16 @@ def test_a_simulated_device_keeps_its_own_rates() -> None:
 def test_all_caches_hold_at_least_what_one_core_sees() -> None:
     device = local_device()
     assert last_level_bytes() >= max(device.l3_bytes, device.l2_bytes, device.l1_bytes)
+
+
+@pytest.mark.parametrize("gbps", [None, 1e-3, 50.0, 1e6])
+def test_the_cost_model_predicts_with_any_memory_rate_and_with_none(gbps: float | None) -> None:
+    device = msgspec.structs.replace(local_device(), memory_gbps=gbps)
+    times = []
+    for size in (64, 4096):
+        problem = kernels.load("matmul_bias_relu", target="c", shapes=[f"M={size},N={size},K={size}"])
+        program = ir.build(problem, ir.first_schedule(problem, "c", device), "c", device, runtime_sizes=False)
+        estimate = ir.cost.estimate(program, device, problem.shapes)
+        assert estimate is not None
+        times.append(estimate.predicted_us)
+    assert 0.0 < times[0] < times[1] < math.inf
