@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 from cake_tui.config import environment, user_name
 from cake_tui.errors import BUSY, ENVIRONMENT, OK, USAGE, UserError
-from cake_tui.model.event import RequestRefused
+from cake_tui.model.event import Event, RequestRefused
 from cake_tui.store import name as names
 from cake_tui.store.inbox import Answers, Kind, send
-from cake_tui.store.lock import engine_of
+from cake_tui.store.lock import Holder, engine_of
 
 ANSWER_S = 10.0
 
@@ -53,12 +54,30 @@ def ask(args: argparse.Namespace, what: Kind, body: dict[str, Any] | None = None
     except OSError as error:
         instead = f"; end it in order with: kill {holder.pid}" if what == "stop" else ""
         raise UserError(f"{path / 'inbox'}: {error.strerror}; nothing was asked{instead}", ENVIRONMENT) from None
-    answer = answers.wait_for(sent, ANSWER_S)
+    answer = _answer(answers, sent, path)
     if answer is None:
-        note = f" ({holder.note})" if holder.note else ""
-        print(f"{path.name}: the engine has not answered within {ANSWER_S:g} s{note}; it will act on request {sent}")
+        print(f"{path.name}: {_unanswered(engine_of(path), what, sent)}")
         return OK
     if isinstance(answer, RequestRefused):
         raise UserError(f"{path.name}: {answer.reason}", BUSY if answer.what == "resume" else USAGE)
     print(f"{path.name}: {done.format(id=sent, who=user_name())}")
     return OK
+
+
+def _answer(answers: Answers, sent: str, path: Path) -> Event | None:
+    """Wait for the answer for as long as there is an engine to give it, at most `ANSWER_S`."""
+    deadline = time.monotonic() + ANSWER_S
+    while time.monotonic() < deadline and engine_of(path) is not None:
+        if (answer := answers.wait_for(sent, 0.2)) is not None:
+            return answer
+    return answers.wait_for(sent, 0.0)
+
+
+def _unanswered(engine: Holder | None, what: Kind, sent: str) -> str:
+    """Say what becomes of a request that the record has no answer to."""
+    if engine is not None:
+        note = f" ({engine.note})" if engine.note else ""
+        return f"the engine has not answered within {ANSWER_S:g} s{note}; it will act on request {sent}"
+    if what in ("pause", "resume", "stop"):
+        return "the engine ended before it could answer"
+    return f"the engine ended before it could answer; request {sent} waits for a resume"
