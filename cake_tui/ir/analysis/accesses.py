@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from cake_tui.ir import program as ir
-from cake_tui.ir.analysis.affine import Affine, Scope
+from cake_tui.ir.analysis.affine import ONE, ZERO, Affine, Scope
 from cake_tui.ir.analysis.forms import Unbounded, floor_of, form_of
 from cake_tui.ir.analysis.spans import conjuncts
 from cake_tui.ir.expr import All, Binary, Expr, Number, Ref, Span, Unary
@@ -134,7 +134,7 @@ class _Reader:
             return
         last = floor_of((high - low - 1).over(stride), place.scope)
         variable = self._variable(name)
-        place.scope.declare(variable, Affine.number(0), last)
+        place.scope.declare(variable, ZERO, last)
         place.names[name] = low + Affine.variable(variable).times(stride)
         place.around = (*place.around, Around(kind, name, variable, last + 1))
 
@@ -204,7 +204,7 @@ class _Reader:
                 except Unbounded:
                     continue
                 variable = self._variable(index.axis)
-                place.scope.declare(variable, Affine.number(0), length - 1)
+                place.scope.declare(variable, ZERO, length - 1)
                 place.names[index.axis] = start + Affine.variable(variable)
 
     def _axis(self, ref: Ref, axis: int, place: _Place) -> AxisReach:
@@ -212,25 +212,24 @@ class _Reader:
         try:
             extent = form_of(buffer.shape[axis], place.names, place.scope)
         except Unbounded:
-            return AxisReach(None, Affine.number(1), None, Affine.number(1))
+            return AxisReach(None, ONE, None, ONE)
         index = ref.indices[axis] if axis < len(ref.indices) else All()
-        one = Affine.number(1)
         try:
             match index:
                 case All():
-                    variable = place.scope.declare(self._variable(":"), Affine.number(0), extent - 1)
-                    return AxisReach(Affine.number(0), extent, variable, extent)
+                    variable = place.scope.declare(self._variable(":"), ZERO, extent - 1)
+                    return AxisReach(ZERO, extent, variable, extent)
                 case Span(start, length, name):
                     first, count = form_of(start, place.names, place.scope), form_of(length, place.names, place.scope)
                     if name in place.names:
                         return AxisReach(first, count, place.names[name], extent)
-                    variable = place.scope.declare(self._variable("+"), Affine.number(0), count - 1)
+                    variable = place.scope.declare(self._variable("+"), ZERO, count - 1)
                     return AxisReach(first, count, first + variable, extent)
                 case _:
                     form = form_of(index, place.names, place.scope)
-                    return AxisReach(form, one, form, extent)
+                    return AxisReach(form, ONE, form, extent)
         except Unbounded:
-            return AxisReach(None, one, None, extent)
+            return AxisReach(None, ONE, None, extent)
 
     def _facts(self, parts: tuple[Expr, ...], place: _Place) -> list[Affine]:
         found: list[Affine] = []

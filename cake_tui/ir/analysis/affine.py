@@ -76,7 +76,7 @@ class Affine(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
         if factor == 1:
             return self
         if not factor:
-            return Affine()
+            return ZERO
         return Affine(
             tuple([(name, _plain(value * factor)) for name, value in self.terms]), _plain(self.constant * factor)
         )
@@ -115,6 +115,9 @@ class Affine(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
             parts.append(f"{'-' if self.constant < 0 else '+'} {abs(self.constant)}")
         text = " ".join(parts)
         return text[2:] if text.startswith("+ ") else "-" + text[2:]
+
+
+ZERO, ONE = Affine(), Affine((), 1)
 
 
 def quotient(value: Number, divisor: Number) -> Number:

@@ -80,11 +80,11 @@ def floor_of(form: Affine, scope: Scope) -> Affine:
         (whole if isinstance(value, int) else rest)[name] = value
     left = Affine.of(rest, form.constant - constant)
     outside = Affine.of(whole, constant)
-    low, high = math.floor(scope.least(left)), math.floor(scope.greatest(left))
-    if low == high:
-        return outside + low
     name = f"floor({left})"
     if name not in scope.bounds:
+        low, high = math.floor(scope.least(left)), math.floor(scope.greatest(left))
+        if low == high:
+            return outside + low
         step = Fraction(1)
         for _, value in left.terms:
             step = min(step, Fraction(1, Fraction(value).denominator))

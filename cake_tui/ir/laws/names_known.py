@@ -13,7 +13,7 @@ from cake_tui.ir.expr import Binary, Call, Expr, Name, Number, Ref, Span, Unary,
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._site import Site
 from cake_tui.ir.laws._subject import Subject
-from cake_tui.ir.program import Buffer, Statement
+from cake_tui.ir.program import Statement
 from cake_tui.ir.walk import Path, children
 from cake_tui.model.diagnostic import Diagnostic
 
@@ -57,12 +57,14 @@ class _Reader:
         self.subject = subject
         here = [statement for path, statement in subject.sites if path[0] == index]
         self.buffers = subject.buffers(index)
-        self.barriers = {item.name for item in here if isinstance(item, ir.Barrier)}
-        self.roles = {item.name for item in here if isinstance(item, ir.WarpRole)}
+        self.barriers = {item.name for item in here if type(item) is ir.Barrier}
+        self.roles = {item.name for item in here if type(item) is ir.WarpRole}
         self.groups = {
             item.completes.name
             for item in here
-            if isinstance(item, ir.Copy | ir.Contract) and item.completes and item.completes.kind == "group"
+            if (type(item) is ir.Copy or type(item) is ir.Contract)
+            and item.completes
+            and item.completes.kind == "group"
         }
 
     def statement(self, statement: Statement, path: Path, known: set[str]) -> Iterator[Diagnostic]:
@@ -107,6 +109,13 @@ class _Reader:
             )
 
     def _called(self, statement: Statement) -> Iterator[tuple[str, str, set[str]]]:
+        if type(statement) is ir.Copy or type(statement) is ir.Contract:
+            if statement.completes is not None and statement.completes.kind == "barrier":
+                yield "barrier", statement.completes.name, self.barriers
+            return
+        if type(statement) is ir.Declare:
+            yield "warp_role", statement.buffer.owner, self.roles
+            return
         match statement:
             case ir.Wait(barrier=name) | ir.Arrive(barrier=name) | ir.Expect(barrier=name):
                 yield "barrier", name, self.barriers
@@ -114,12 +123,6 @@ class _Reader:
                 yield "warp_role", name, self.roles
             case ir.Commit(group=group) | ir.WaitGroup(group=group):
                 yield "group of asynchronous statements", group, self.groups
-            case ir.Copy(completes=ir.Completion(kind="barrier", name=name)):
-                yield "barrier", name, self.barriers
-            case ir.Contract(completes=ir.Completion(kind="barrier", name=name)):
-                yield "barrier", name, self.barriers
-            case ir.Declare(Buffer(owner=owner)):
-                yield "warp_role", owner, self.roles
             case ir.Reduce(scratch=scratch) | ir.Pick(scratch=scratch):
                 yield "shared buffer", scratch, {name for name, item in self.buffers.items() if item.space == "shared"}
             case ir.For(carry=carry):
