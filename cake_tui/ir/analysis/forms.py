@@ -19,28 +19,40 @@ class Unbounded(ValueError):
     """An expression whose value the analysis cannot bound: it reads a buffer, or multiplies two variables."""
 
 
-def form_of(expr: Expr, names: Names, scope: Scope) -> Affine:
-    """Return `expr` as an affine form; floor, ceil, %, min and max declare variables in `scope`. Raises Unbounded."""
+def form_of(expr: Expr, names: Names, scope: Scope, known: dict[Expr, Affine] | None = None) -> Affine:
+    """Return `expr` as an affine form; floor, ceil, %, min and max declare variables in `scope`. Raises Unbounded.
+
+    `known` holds forms found before, of the same names in the same scope; forms of what is inside `expr` are added.
+    """
     if type(expr) is Name:
         if expr.name not in names:
             raise Unbounded(show(expr))
         return names[expr.name]
     if type(expr) is Number:
         return Affine((), _whole(expr))
+    if known is None:
+        return _form(expr, names, scope, known)
+    form = known.get(expr)
+    if form is None:
+        form = known[expr] = _form(expr, names, scope, known)
+    return form
+
+
+def _form(expr: Expr, names: Names, scope: Scope, known: dict[Expr, Affine] | None) -> Affine:
     if type(expr) is Binary and expr.op in _ARITHMETIC:
-        left, right = form_of(expr.left, names, scope), form_of(expr.right, names, scope)
+        left, right = form_of(expr.left, names, scope, known), form_of(expr.right, names, scope, known)
         return _binary(expr.op, left, right, scope, expr)
     match expr:
         case Unary("-", operand):
-            return -form_of(operand, names, scope)
+            return -form_of(operand, names, scope, known)
         case Call("floor", (operand,)):
-            return floor_of(form_of(operand, names, scope), scope)
+            return floor_of(form_of(operand, names, scope, known), scope)
         case Call("ceil", (operand,)):
-            return -floor_of(-form_of(operand, names, scope), scope)
+            return -floor_of(-form_of(operand, names, scope, known), scope)
         case Call("min" | "max" as function, arguments):
-            return _extreme(function, [form_of(argument, names, scope) for argument in arguments], scope)
+            return _extreme(function, [form_of(argument, names, scope, known) for argument in arguments], scope)
         case Call("i32", (operand,)):
-            return form_of(operand, names, scope)
+            return form_of(operand, names, scope, known)
     raise Unbounded(show(expr))
 
 

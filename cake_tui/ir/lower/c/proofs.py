@@ -17,7 +17,8 @@ class Proofs:
         self.scope = scope
         self.names = names
         # Answers found so far; a name that comes to mean something else takes its answers with it.
-        self._forms: dict[Expr, Affine | None] = {}
+        self._forms: dict[Expr, Affine] = {}
+        self._unbounded: frozenset[Expr] = frozenset()
         self._proofs: dict[Expr, bool] = {}
         self._asked: frozenset[str] = frozenset()  # names in what was asked
         self._known: tuple[Affine, ...] = ()  # forms that are at most 0 by a test in front of this place
@@ -45,12 +46,13 @@ class Proofs:
         made = Proofs(self.scope.child(), dict(self.names))
         made._forms = dict(self._forms)
         made._proofs = dict(self._proofs)
-        made._asked = self._asked
+        made._asked, made._unbounded = self._asked, self._unbounded
         made._known = self._known
         return made
 
     def _forget(self, name: str) -> None:
         if name in self._asked:
+            self._unbounded = frozenset(expr for expr in self._unbounded if name not in names_in(expr))
             self._forms = {expr: form for expr, form in self._forms.items() if name not in names_in(expr)}
             self._proofs = {expr: proven for expr, proven in self._proofs.items() if name not in names_in(expr)}
 
@@ -147,13 +149,15 @@ class Proofs:
     def _form(self, expr: Expr) -> Affine | None:
         if type(expr) is Name:
             return self.names.get(expr.name)
-        if expr not in self._forms:
-            self._asked |= names_in(expr)
-            try:
-                self._forms[expr] = form_of(expr, self.names, self.scope)
-            except Unbounded:
-                self._forms[expr] = None
-        return self._forms[expr]
+        found = self._forms.get(expr)
+        if found is not None or expr in self._unbounded:
+            return found
+        self._asked |= names_in(expr)
+        try:
+            return form_of(expr, self.names, self.scope, self._forms)
+        except Unbounded:
+            self._unbounded |= {expr}
+            return None
 
 
 def _opposite(condition: Binary) -> Binary:
