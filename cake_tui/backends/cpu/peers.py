@@ -30,7 +30,10 @@ PROCESSES = 3  # of which the fastest is kept: where a process's memory and thre
 # Threads of OpenBLAS spin for 2^20 cycles, a third of a millisecond, so that they stay awake within a sample and
 # sleep beside the kernel; its settings from outside are dropped, so that it uses all cores.
 BLAS_TIMEOUT = "20"
-DROPPED = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_CORETYPE", "MKL_NUM_THREADS", "GOTO_NUM_THREADS")
+DROPPED = (
+    "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "MKL_NUM_THREADS",
+    "GOTO_NUM_THREADS",
+)  # fmt: skip
 # A sample is a row of batches of a millisecond, of which the fastest counts, for kernel and peer alike: other programs
 # make any of them slower, none faster, and longer ones are hardly ever left alone on a machine that others use.
 BATCH_MS = 1.0
