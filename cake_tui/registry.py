@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,9 @@ def load(place: str, name: str) -> Any:
         known = names(place)
         kind = place.split("/")[0].rstrip("s")
         raise UserError(f"no {kind} {quoted(name)}{did_you_mean(name, known)}; known: {', '.join(known)}")
-    module = importlib.import_module(f"cake_tui.{place.replace('/', '.')}.{name}")
-    return module.PLUGIN
+    full = f"cake_tui.{place.replace('/', '.')}.{name}"
+    # Structures and edits are asked for many times a candidate, and importing what is there takes its time.
+    return (sys.modules.get(full) or importlib.import_module(full)).PLUGIN
 
 
 def docstring(place: str, name: str) -> str:
