@@ -84,8 +84,8 @@ class Record:
         """Tell whether a schedule has an ending, or is on its way to one."""
         if schedule in self._seen:
             return True
-        rows = self._rows or []
-        return any(row.schedule == schedule for row in rows[self._count :])
+        under_way = self._rows[self._count :] if self._rows else ()
+        return bool(under_way) and any(row.schedule == schedule for row in under_way)
 
     def _read(self, row: Row) -> None:
         if row.level == "macro":

@@ -91,7 +91,9 @@ class Space:
         last = self._learnt(schedule).conditional
         changes: dict[str, KnobValue] = {}
         moves: tuple[Move, ...] = ()
-        for step in sorted(steps, key=lambda step: any(move in last for move in step.moves)):
+        if last:
+            steps = sorted(steps, key=lambda step: any(move in last for move in step.moves))
+        for step in steps:
             changes.update(_difference(schedule, step.schedule))
             moves += step.moves
         return Step(moves, _with(schedule, changes), "micro")

@@ -59,41 +59,39 @@ class Surrogate:
 
     def vectors(self, schedules: Sequence[Schedule]) -> Array:
         """Return the schedules as points, one row each; knobs that no known schedule has are left out."""
-        out = np.zeros((len(schedules), max(1, len(self._axes))), dtype=np.float64)
-        for row, schedule in enumerate(schedules):
-            out[row] = [axis.place(value) for axis, value in self._paired(schedule)] or 0.0
-        return out
+        rows = [[place[value] for place, value in zip(self._axes, self._values(schedule))] for schedule in schedules]
+        return np.array(rows, dtype=np.float64).reshape(len(rows), -1) if self._axes else np.zeros((len(rows), 1))
 
-    def _paired(self, schedule: Schedule) -> list[tuple[_Axis, KnobValue]]:
+    def _values(self, schedule: Schedule) -> tuple[KnobValue, ...]:
         # Schedules of one structure have the same knobs in the same order; others take the slow way.
-        if tuple(name for name, _ in schedule.knobs) == self._names:
-            return [(axis, value) for axis, (_, value) in zip(self._axes, schedule.knobs)]
+        names, values = zip(*schedule.knobs) if schedule.knobs else ((), ())
+        if names == self._names:
+            return values
         given = dict(schedule.knobs)
-        return [(axis, given.get(name, 0)) for axis, name in zip(self._axes, self._names)]
+        return tuple(given.get(name, 0) for name in self._names)
 
     def _kernel(self, left: Array, right: Array) -> Array:
-        squares = (left[:, None, :] - right[None, :, :]) ** 2
-        alone = np.exp(squares * (-0.5 / OCTAVES_ALONE**2)).mean(axis=2)
-        together = np.exp(squares.sum(axis=2) * (-0.5 / OCTAVES_TOGETHER**2))
+        # Knobs outermost, so that sums run over whole matrices.
+        squares = (left.T[:, :, None] - right.T[:, None, :]) ** 2
+        alone = np.exp(squares * (-0.5 / OCTAVES_ALONE**2)).mean(axis=0)
+        together = np.exp(squares.sum(axis=0) * (-0.5 / OCTAVES_TOGETHER**2))
         kernel: Array = 0.5 * alone + 0.5 * together
         return kernel
 
 
-class _Axis:
+class _Axis(dict[KnobValue, float]):
     """Where a knob's values lie, in octaves; words get places of their own, two octaves apart."""
 
     def __init__(self, words: Iterable[str]) -> None:
+        super().__init__()
         self._words = sorted(set(words))
-        self._places: dict[KnobValue, float] = {}
 
-    def place(self, value: KnobValue) -> float:
-        """Return the value's coordinate."""
-        found = self._places.get(value)
-        if found is None:
-            found = self._places[value] = self._new(value)
+    def __missing__(self, value: KnobValue) -> float:
+        """Work out where a value lies the first time that it is asked for."""
+        found = self[value] = self._place(value)
         return found
 
-    def _new(self, value: KnobValue) -> float:
+    def _place(self, value: KnobValue) -> float:
         if isinstance(value, bool):
             return 2.0 * value
         if isinstance(value, str):

@@ -17,7 +17,7 @@ class Knob(msgspec.Struct, frozen=True, gc=False):
     default: KnobValue
 
 
-class Schedule(msgspec.Struct, frozen=True, order=True, gc=False):
+class Schedule(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=True):
     """A way to organise the kernel (`structure`) and its numbers (`knobs`, sorted by name).
 
     `structure` is the stem of a builder's file, ``template`` for a user's own kernel file, or
