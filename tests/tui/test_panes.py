@@ -200,7 +200,7 @@ def test_clocks_say_since_when_a_reading_is_missing_and_what_a_code_did(finished
     text = text_after(app_of(finished_sample), ["5", "z"])
     assert "n/a since 09:" in text
     assert "no sensor in this machine" in text
-    assert "S4 ×" in text
+    assert "S9 ×" in text
     assert "series dropped and run again" in text
     assert "add/ns" in text
 
