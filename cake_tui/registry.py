@@ -42,13 +42,16 @@ def _names(place: str, changed_ns: int) -> tuple[str, ...]:
 
 def load(place: str, name: str) -> Any:
     """Import one plug-in and return its ``PLUGIN``; raises UserError for a name that is not there."""
+    full = f"cake_tui.{place.replace('/', '.')}.{name}"
+    # Structures and edits are asked for many times a candidate: what was imported is there.
+    plugin = getattr(sys.modules.get(full), "PLUGIN", None) if name.isidentifier() else None
+    if plugin is not None:
+        return plugin
     if name not in names(place):
         known = names(place)
         kind = place.split("/")[0].rstrip("s")
         raise UserError(f"no {kind} {quoted(name)}{did_you_mean(name, known)}; known: {', '.join(known)}")
-    full = f"cake_tui.{place.replace('/', '.')}.{name}"
-    # Structures and edits are asked for many times a candidate, and importing what is there takes its time.
-    return (sys.modules.get(full) or importlib.import_module(full)).PLUGIN
+    return importlib.import_module(full).PLUGIN
 
 
 def docstring(place: str, name: str) -> str:

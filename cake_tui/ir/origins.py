@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -97,8 +98,20 @@ def build(
     if schedule.structure in texts:
         program = _parsed(schedule.structure, texts)
         return _with_values(program, problem, schedule.structure, values, target, device, runtime_sizes)
-    structure = load_builder(problem.family or "", schedule.structure)
-    return structure.build(problem, values, target, device, runtime_sizes)
+    return _built(problem, schedule.structure, tuple(values.items()), target, device, runtime_sizes)
+
+
+@lru_cache(maxsize=64)
+def _built(
+    problem: Problem,
+    structure: str,
+    values: tuple[tuple[str, KnobValue], ...],
+    target: Target,
+    device: Device,
+    runtime_sizes: bool,
+) -> Program:
+    # An agent's question, the move and the plan each ask for the program of one schedule, and for its base's.
+    return load_builder(problem.family or "", structure).build(problem, dict(values), target, device, runtime_sizes)
 
 
 def multiples(
