@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -17,6 +18,7 @@ from cake_tui.model.move import Level, Move
 from cake_tui.model.schedule import KnobValue, Schedule
 
 KEPT = 4096  # schedules whose steps are remembered
+T = TypeVar("T")
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -44,11 +46,12 @@ class Space:
         self._effects: dict[str, _Effects] = {}
         self._micro: dict[Schedule, tuple[Step, ...]] = {}
         self._macro: dict[Schedule, tuple[Step, ...]] = {}
+        self._joinable: dict[Schedule, dict[str, list[Step]]] = {}
 
     def bind(self, menu: Menu) -> None:
         """Use this menu from here on."""
         if menu is not self._menu and menu != self._menu:
-            self._effects, self._micro, self._macro = {}, {}, {}
+            self._effects, self._micro, self._macro, self._joinable = {}, {}, {}, {}
         self._menu = menu
 
     @property
@@ -111,7 +114,10 @@ class Space:
 
     def by_action(self, schedule: Schedule) -> dict[str, list[Step]]:
         """Return what may be joined, by the names of actions: micro steps, and those that need others first."""
-        steps: dict[str, list[Step]] = {}
+        steps = self._joinable.get(schedule)
+        if steps is not None:
+            return steps
+        steps = {}
         alone = self.micro(schedule)
         for step in alone:
             steps.setdefault(step.moves[0].action, []).append(step)
@@ -121,6 +127,7 @@ class Space:
             laid = _laid(schedule, before, move, sets) if move not in known else None
             if laid is not None:
                 steps.setdefault(move.action, []).append(laid)
+        _remember(self._joinable, schedule, steps)
         return steps
 
     def _learnt(self, schedule: Schedule) -> _Effects:
@@ -222,7 +229,7 @@ def _with(schedule: Schedule, changes: Mapping[str, KnobValue]) -> Schedule:
     return Schedule(schedule.structure, tuple(after.items()))
 
 
-def _remember(kept: dict[Schedule, tuple[Step, ...]], schedule: Schedule, steps: tuple[Step, ...]) -> None:
+def _remember(kept: dict[Schedule, T], schedule: Schedule, steps: T) -> None:
     if len(kept) >= KEPT:
         kept.clear()
     kept[schedule] = steps

@@ -71,11 +71,17 @@ class Surrogate:
         return tuple(given.get(name, 0) for name in self._names)
 
     def _kernel(self, left: Array, right: Array) -> Array:
-        # Knobs outermost, so that sums run over whole matrices.
-        squares = (left.T[:, :, None] - right.T[:, None, :]) ** 2
-        alone = np.exp(squares * (-0.5 / OCTAVES_ALONE**2)).mean(axis=0)
-        together = np.exp(squares.sum(axis=0) * (-0.5 / OCTAVES_TOGETHER**2))
-        kernel: Array = 0.5 * alone + 0.5 * together
+        alone = np.zeros((len(left), len(right)))
+        squares = np.zeros_like(alone)
+        for here, there in zip(left.T, right.T):
+            # A knob has few values: what two of them share is worked out once, then looked up.
+            values, codes = np.unique(np.concatenate([here, there]), return_inverse=True)
+            apart = (values[:, None] - values[None, :]) ** 2
+            pairs = codes[: len(here), None] * len(values) + codes[None, len(here) :]
+            squares += apart.take(pairs)
+            alone += np.exp(apart * (-0.5 / OCTAVES_ALONE**2)).take(pairs)
+        together = np.exp(squares * (-0.5 / OCTAVES_TOGETHER**2))
+        kernel: Array = 0.5 / left.shape[1] * alone + 0.5 * together
         return kernel
 
 
