@@ -211,7 +211,7 @@ void cake_pin(const int32_t *processors) {
 }
 
 /* Whether all threads but the caller sleep. */
-int cake_asleep(void) { return atomic_load(&pool.sleepers) == (uint32_t)pool.threads - 1; }
+int cake_asleep(void) { return atomic_load(&pool.sleepers) + 1 >= (uint32_t)pool.threads; }
 
 static void run_launch(const struct cake_launch *launch, struct cake_batch *batch) {
     uint64_t generation = atomic_load(&pool.ticket) >> 32;
