@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from cake_tui import ir
 from cake_tui.agents import Agent
@@ -63,6 +63,7 @@ class Context:
     texts: Mapping[str, str] = field(default_factory=dict)
     start: Schedule | None = None  # candidate 0; None: the kernel's first schedule
     subjects: dict[int, Binaries] = field(default_factory=dict)
+    _read: tuple[dict[str, Any], Settings] | None = None  # what the settings were last read from, and they
 
     @property
     def holder(self) -> int:
@@ -74,7 +75,10 @@ class Context:
     @property
     def settings(self) -> Settings:
         """As of now: requests change them mid-run."""
-        return Settings.from_flat(self.history.settings)
+        flat = self.history.settings
+        if self._read is None or self._read[0] is not flat:  # asked at every step of a candidate
+            self._read = flat, Settings.from_flat(flat)
+        return self._read[1]
 
     @property
     def run_limit_s(self) -> float:
