@@ -1,15 +1,15 @@
-"""What commands about a session share: its name and folder on the command line, the terminal, asking its engine."""
+"""What commands about a session share: its name and folder on the command line, asking its engine."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from cake_tui.config import environment, user_name
+from cake_tui.config import user_name
 from cake_tui.errors import BUSY, ENVIRONMENT, OK, USAGE, UserError
+from cake_tui.model import layout
 from cake_tui.model.event import Event, RequestRefused
 from cake_tui.store import name as names
 from cake_tui.store.inbox import Answers, Kind, send
@@ -34,11 +34,6 @@ def folder_of(args: argparse.Namespace) -> Path:
     return names.find(args.name, args.sessions)
 
 
-def at_a_terminal() -> bool:
-    """Tell whether a person sits at a terminal that can draw; else output is plain lines."""
-    return sys.stdin.isatty() and sys.stdout.isatty() and environment("TERM") not in (None, "dumb")
-
-
 def ask(args: argparse.Namespace, what: Kind, body: dict[str, Any] | None = None, *, done: str) -> int:
     """Send a request to the session's engine and print what became of it; `done` says that it was taken.
 
@@ -53,7 +48,7 @@ def ask(args: argparse.Namespace, what: Kind, body: dict[str, Any] | None = None
         sent = send(path, what, body)
     except OSError as error:
         instead = f"; end it in order with: kill {holder.pid}" if what == "stop" else ""
-        raise UserError(f"{path / 'inbox'}: {error.strerror}; nothing was asked{instead}", ENVIRONMENT) from None
+        raise UserError(f"{path / layout.INBOX}: {error.strerror}; nothing was asked{instead}", ENVIRONMENT) from None
     answer = _answer(answers, sent, path)
     if answer is None:
         print(f"{path.name}: {_unanswered(engine_of(path), what, sent)}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from cake_tui import kernels
-from cake_tui.cli.status import line_about, summary_of
 from cake_tui.errors import UserError
 from cake_tui.store import name as names
+from cake_tui.store.progress import line_about, summary_of
 
 _NEXT = {
     "running": "watch it:      cake-tui attach {name}",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-from cake_tui.cli._session import at_a_terminal
 from cake_tui.engine.process import Started, Work, detach
 from cake_tui.errors import OK
+from cake_tui.tui import has_screen
+from cake_tui.tui import view as open_viewer
 
 
 def run_engine(work: Work, path: Path, *, headless: bool) -> int:
@@ -17,7 +17,7 @@ def run_engine(work: Work, path: Path, *, headless: bool) -> int:
     started = detach(work)
     for notice in started.notices:
         print(notice)
-    if at_a_terminal():
+    if has_screen():
         return view(path)
     print(f"session {path.name} runs detached (PID {started.pid}), in {path}")
     print(come_back(path))
@@ -25,12 +25,10 @@ def run_engine(work: Work, path: Path, *, headless: bool) -> int:
 
 
 def view(path: Path, *, read_only: bool = False, slow_link: bool = False) -> int:
-    """Open the viewer on a session; when it is closed, say how to come back."""
-    from cake_tui.tui import view as open_viewer
-
-    show: Callable[..., int] = open_viewer
-    code = show(path, read_only=read_only, slow_link=slow_link)
-    print(come_back(path))
+    """Open the viewer on a session; when its screen is closed, say how to come back."""
+    code = open_viewer(path, read_only=read_only, slow_link=slow_link)
+    if has_screen():
+        print(come_back(path))
     return code
 
 

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import argparse
 
-from cake_tui.cli import Command, tail
-from cake_tui.cli._session import add_session_arguments, at_a_terminal, folder_of
+from cake_tui.cli import Command
+from cake_tui.cli._session import add_session_arguments, folder_of
 from cake_tui.cli._watch import view
-from cake_tui.cli.status import line_about
-from cake_tui.errors import OK
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,14 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Open the viewer, or print plain lines."""
-    path = folder_of(args).absolute()
-    if at_a_terminal():
-        return view(path, read_only=args.read_only, slow_link=args.slow_link)
-    print(line_about(path))
-    for line in tail.last_lines(path, 10):
-        print(line)
-    return OK
+    """Open the viewer, which prints plain lines where there is no terminal."""
+    return view(folder_of(args).absolute(), read_only=args.read_only, slow_link=args.slow_link)
 
 
 PLUGIN: Command = Command("cake-tui attach first", add_arguments, run)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cake_tui import registry
+from cake_tui import figures, registry
 from cake_tui.cli import Command
 from cake_tui.errors import OK
 from cake_tui.exporters import Exporter
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     bundle = export.bundle(folder, fold.history, args.candidate, allow_simulated=args.allow_simulated)
     path = args.output or Path(f"{args.name}-{bundle.candidate}{exporter.suffix}")
     export.save(path, exporter.write(bundle), force=args.force)
-    time = f"{bundle.time_us:.4g} us" if bundle.time_us else "no time"
+    time = figures.time(bundle.time_us) if bundle.time_us else "no time"
     print(f"{path}: candidate {bundle.candidate}, {time}, sha256 {bundle.lowered.sha256[:12]}")
     return OK
 

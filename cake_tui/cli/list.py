@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 
+from cake_tui import figures
 from cake_tui.cli import Command
 from cake_tui.cli._output import print_json
 from cake_tui.cli._session import add_sessions_argument
-from cake_tui.cli.status import summary_of
 from cake_tui.errors import OK, UserError
 from cake_tui.store import name as names
-from cake_tui.store.line import time_text, visible
+from cake_tui.store.line import visible
+from cake_tui.store.progress import summary_of
 from cake_tui.store.summary import Summary
 
 
@@ -34,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
         print_json(found)
         return OK
     for summary in found:
-        best = f"#{summary.best.candidate} {time_text(summary.best.time_us)}" if summary.best is not None else "-"
+        best = f"#{summary.best.candidate} {figures.time(summary.best.time_us)}" if summary.best is not None else "-"
         effective = f"{summary.candidates.effective}/{summary.candidates.budget}"
         print(visible(f"{summary.name:<24} {summary.state:<8} {summary.kernel:<20} {effective:>9}  {best}"))
     for line in damaged:

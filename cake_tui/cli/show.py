@@ -6,6 +6,7 @@ import argparse
 
 import msgspec
 
+from cake_tui import figures
 from cake_tui.cli import Command
 from cake_tui.cli._output import print_json
 from cake_tui.cli._session import add_session_arguments, folder_of
@@ -13,7 +14,7 @@ from cake_tui.errors import DAMAGED, OK, UserError
 from cake_tui.model import layout
 from cake_tui.model.history import History
 from cake_tui.model.row import Row
-from cake_tui.store.line import seconds_text, time_text, visible
+from cake_tui.store.line import visible
 from cake_tui.store.lock import state_now
 from cake_tui.store.snapshot import fold
 from cake_tui.store.summary import Summary, summarise
@@ -60,7 +61,7 @@ def _lines(summary: Summary) -> list[str]:
     counts, best = summary.candidates, summary.best
     reason = f" ({summary.reason})" if summary.reason else ""
     shapes = "; ".join(",".join(f"{k}={v}" for k, v in shape.items()) for shape in summary.problem["shapes"])
-    elapsed = f"{seconds_text(summary.elapsed_s)} of {summary.hours:g} h"
+    elapsed = f"{figures.duration(summary.elapsed_s)} of {summary.hours:g} h"
     ended = (
         f"{counts.measured} measured ({counts.accepted} accepted), {counts.failed} failed, {counts.rejected} rejected, "
         f"{counts.screened} screened, {counts.repeated} repeated, {counts.interrupted} interrupted"
@@ -74,29 +75,30 @@ def _lines(summary: Summary) -> list[str]:
         f"candidates {counts.effective} of {counts.budget} effective; {counts.total} in all: {ended}",
     ]
     if best is not None:
-        flops = f", {best.throughput_tflops:.4g} TFLOP/s" if best.throughput_tflops is not None else ""
+        flops = f", {figures.throughput(best.throughput_tflops)}" if best.throughput_tflops is not None else ""
         lines.append(
-            f"best       candidate {best.candidate}: {time_text(best.time_us)}{flops}, found after "
-            f"{seconds_text(best.found_at_s)}: {best.schedule}"
+            f"best       candidate {best.candidate}: {figures.time(best.time_us)}{flops}, found after "
+            f"{figures.duration(best.found_at_s)}: {best.schedule}"
         )
         lines.append(f"lineage    {' < '.join(map(str, best.lineage))}")
     if summary.speedup.baseline is not None:
-        lines.append(f"speed-up   {summary.speedup.baseline:.2f} × the baseline")
-    lines += [f"peer       {name}: the best is {ratio:.3f} × as fast" for name, ratio in summary.speedup.peer.items()]
+        lines.append(f"speed-up   {figures.ratio(summary.speedup.baseline)} the baseline")
+    for name, ratio in summary.speedup.peer.items():
+        lines.append(f"peer       {name}: the best is {figures.ratio(ratio, 4)} as fast")
     if summary.noise.pair_pct is not None:
         lines.append(f"noise      {summary.noise.pair_pct:.2f} % a pair")
     return lines
 
 
 def _lines_of_row(history: History, row: Row) -> list[str]:
-    gain = f"{100 * row.gain:+.2f} % against #{row.against}" if row.gain is not None else "n/a"
+    gain = f"{figures.gain(row.gain)} against #{row.against}" if row.gain is not None else "n/a"
     said = f"{row.outcome or 'in flight after ' + row.step}" + (f" {row.verdict}" if row.verdict else "")
     return [
         f"candidate  {row.number}, round {row.round}: {said}",
         f"reason     {row.reason or 'none'}",
         f"moves      {row.proposal.text}, from #{row.proposal.base}, by {row.proposal.who}: {row.proposal.reason}",
         f"schedule   {row.schedule.text if row.schedule is not None else 'none'}",
-        f"time       {time_text(row.time_us)}, {gain}",
+        f"time       {figures.time(row.time_us)}, {gain}",
         f"error      {'n/a' if row.max_abs_err is None else f'{row.max_abs_err:.3g}'}",
         f"findings   {', '.join(row.labels) or 'none'}",
         f"lineage    {' < '.join(map(str, history.lineage(row.number)))}",

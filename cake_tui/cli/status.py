@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-
-import msgspec
 
 from cake_tui.cli import Command
 from cake_tui.cli._output import print_json
 from cake_tui.cli._session import add_sessions_argument
-from cake_tui.errors import DAMAGED, OK, UserError
-from cake_tui.model import layout
+from cake_tui.errors import OK
 from cake_tui.store import name as names
-from cake_tui.store.line import seconds_text, time_text, visible
-from cake_tui.store.lock import engine_of, state_now
-from cake_tui.store.snapshot import fold, read_head
-from cake_tui.store.summary import Summary, summarise
+from cake_tui.store.progress import line_about, summary_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,38 +38,6 @@ def run(args: argparse.Namespace) -> int:
     if not found:
         print(f"no sessions in {folder}")
     return OK
-
-
-def summary_of(path: Path) -> Summary:
-    """Return a session's summary from its snapshot, else from its journal; raises UserError (DAMAGED)."""
-    head = read_head(path)
-    if head is not None:
-        summary = head.summary
-    else:
-        history = fold(path).history
-        if history.session is None:
-            raise UserError(f"{path / layout.JOURNAL} holds no session", DAMAGED)
-        summary = summarise(history)
-    return msgspec.structs.replace(summary, state=state_now(summary.state, path))
-
-
-def line_about(path: Path) -> str:
-    """Return one line: state, budget, best, how long without a win."""
-    summary = summary_of(path)
-    counts = summary.candidates
-    parts = [
-        f"{summary.name} {summary.state.upper()}" + (f" ({summary.reason})" if summary.reason else ""),
-        f"{counts.effective}/{counts.budget} candidates",
-        f"{seconds_text(summary.elapsed_s)} of {summary.hours:g} h",
-    ]
-    if summary.best is not None:
-        gain = f", {summary.speedup.baseline:.2f}× the baseline" if summary.speedup.baseline else ""
-        parts.append(f"best #{summary.best.candidate} {time_text(summary.best.time_us)}{gain}")
-        parts.append(f"{summary.stalled_rounds} rounds without a win")
-    holder = engine_of(path)
-    if holder is not None and holder.note:
-        parts.append(holder.note)
-    return visible(" · ".join(parts))
 
 
 PLUGIN: Command = Command("cake-tui status first", add_arguments, run)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Generator, Sequence
 from pathlib import Path
 
+from cake_tui import figures
 from cake_tui.engine.desk import Desk
 from cake_tui.engine.guards import EqualFailures
 from cake_tui.engine.heartbeat import Heartbeat, settled_period
@@ -26,7 +27,7 @@ from cake_tui.store.disk import DiskBound, Keep
 from cake_tui.store.files import NO_SPACE, free_bytes
 from cake_tui.store.inbox import Inbox, new_id
 from cake_tui.store.journal import Journal
-from cake_tui.store.line import line_of, seconds_text
+from cake_tui.store.line import progress_of
 from cake_tui.store.rotation import RotatingFile
 from cake_tui.store.session import Session
 
@@ -246,7 +247,7 @@ class Engine:
         (stamped,) = self._journal.append(event, sync=not _is_chatter(event))
         self._lines += 1
         self.history.apply(stamped)
-        line = line_of(stamped, self.history)
+        line = progress_of(stamped, self.history)
         if line is not None:
             self._voice.say(line)
         if isinstance(stamped, ev.CandidateEnded):
@@ -309,7 +310,7 @@ class Engine:
         self.session.lock.note("")
         self._watch.add(ev.GapSeen(seconds=self._clocks.mono() - began, what="no space"))
         if free_bytes(self.session.path) >= size + SPARE_BYTES:
-            waited = seconds_text(self._clocks.mono() - began)
+            waited = figures.duration(self._clocks.mono() - began, exact=True)
             self._voice.say(f"going on after {waited}: {path.name} is written again")
 
     def _say_full(self, path: Path) -> None:

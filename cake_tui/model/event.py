@@ -219,13 +219,6 @@ class GateEnded(Event, frozen=True, tag=True, gc=False):
     result: GateResult
 
 
-class ProfileEnded(Event, frozen=True, tag=True, gc=False):
-    """A late profile of a candidate arrived."""
-
-    candidate: int
-    profile: Profile
-
-
 class CandidateEnded(Event, frozen=True, tag=True, gc=False):
     """The candidate has its outcome; an accepted one is the incumbent from here on.
 
@@ -332,7 +325,7 @@ class ProposalDropped(Event, frozen=True, tag=True, gc=False):
 AnyEvent = (
     SessionCreated | EngineStarted | EngineEnded | GapSeen | Noticed | Probed | SelfTestEnded
     | RequestTaken | RequestRefused | RequestUndone | MenuChanged | SettingsChanged | PausedByGuard
-    | RoundBegan | BaseReverted | Planned | BuildEnded | CheckEnded | Coarse | GateEnded | ProfileEnded
+    | RoundBegan | BaseReverted | Planned | BuildEnded | CheckEnded | Coarse | GateEnded
     | CandidateEnded | StepLost | RoundEnded | Stalled | NoiseCalibrated | IncumbentTimed | PeerTimed
     | GuardFired | EvaluatorReplaced | PlayOffBegan | PlayedOff | ProposalDropped
 )  # fmt: skip

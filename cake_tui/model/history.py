@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from cake_tui.model import event as ev
-from cake_tui.model.facts import Profile
 from cake_tui.model.move import Move, Proposal
 from cake_tui.model.outcome import EFFECTIVE, FAILED, Measured, WrongAnswer, kind_of
 from cake_tui.model.row import Mark, Peer, Queued, Row, Tally, Win
@@ -249,8 +248,6 @@ def _ended(h: History, e: ev.CandidateEnded) -> None:
         h.by_source.setdefault(row.source_sha256, row.number)
     if e.findings:
         h.findings = e.findings
-    if e.profile is not None:
-        _keep_profile(h, row.number, e.profile)
     row.settle()
     if row.verdict == "accepted" or (row.number == 0 and kind == "Measured"):
         _crown(h, row)
@@ -274,12 +271,6 @@ def _tally(h: History, row: Row, kind: str) -> None:
         tallies.append(h.structures.setdefault(row.schedule.structure, Tally()))
     for tally in tallies:
         tally.count(row)
-
-
-def _keep_profile(h: History, number: int, profile: Profile) -> None:
-    h.profiles[number] = profile
-    while len(h.profiles) > 16:
-        h.profiles.pop(next(iter(h.profiles)))
 
 
 def _noise(h: History, e: ev.NoiseCalibrated) -> None:
@@ -347,7 +338,6 @@ _HANDLERS: dict[type[ev.Event], Any] = {
     ev.GateEnded: _gated,
     ev.StepLost: _lost,
     ev.CandidateEnded: _ended,
-    ev.ProfileEnded: lambda h, e: _keep_profile(h, e.candidate, e.profile),
     ev.NoiseCalibrated: _noise,
     ev.IncumbentTimed: _incumbent_timed,
     ev.PeerTimed: _peer,

@@ -63,6 +63,14 @@ class GateResult(msgspec.Struct, frozen=True, gc=False):
     stale_codes: tuple[str, ...] = ()
 
 
+# What each stale-clock code stands for.
+STALE_NAMES = {
+    "S0": "no reading", "S1": "old reading", "S2": "idle or ramp", "S3": "clocks differ within a pair",
+    "S4": "another normal clock", "S5": "heat or hardware", "S6": "power cap", "S7": "clocks set by somebody",
+    "S8": "another memory clock", "S9": "foreign load",
+}  # fmt: skip
+
+
 class Stale(msgspec.Struct, frozen=True, gc=False):
     """A stale-clock code with what was seen and what was done about it.
 

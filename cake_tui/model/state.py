@@ -10,7 +10,6 @@ import msgspec
 
 from cake_tui.model import event as ev
 from cake_tui.model.device import Device
-from cake_tui.model.facts import Profile
 from cake_tui.model.finding import Finding
 from cake_tui.model.problem import Problem
 from cake_tui.model.row import Mark, Peer, Queued, Row, Tally, Win
@@ -60,7 +59,6 @@ class State(msgspec.Struct):
     last_t: str = ""
     self_tested: bool = False
     last_round_summary: dict[str, Any] = {}
-    profiles: dict[int, Profile] = {}
 
     @property
     def problem(self) -> Problem:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from cake_tui import figures
 from cake_tui.errors import NO_CANDIDATE, UserError
 from cake_tui.exporters import Bundle
 from cake_tui.ir.work import work
@@ -85,5 +86,5 @@ def _lowered(folder: Path, number: int) -> Lowered:
 
 def _step(history: History, number: int) -> str:
     row = history.rows[number]
-    time = f"{row.time_us:.4g} us" if row.time_us else "no time"
+    time = figures.time(row.time_us) if row.time_us else "no time"
     return f"{number}: {row.proposal.text}: {time}"

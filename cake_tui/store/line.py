@@ -1,15 +1,22 @@
-"""One line an event, for logs, ``tail`` and headless progress; outside text is shown literally."""
+"""One line an event, for ``tail``, logs, headless progress and the log pane; outside text is shown literally."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from cake_tui import figures
 from cake_tui.model import event as ev
 from cake_tui.model.history import History
 from cake_tui.model.outcome import Measured, kind_of
 
 _LONGEST = 400
+
+# Kinds that whoever follows a run along does without: the candidate's end says what came of them.
+QUIET = (
+    ev.SettingsChanged, ev.RoundBegan, ev.Planned, ev.BuildEnded, ev.CheckEnded, ev.Coarse, ev.GateEnded,
+    ev.IncumbentTimed,
+)  # fmt: skip
 
 
 def visible(text: str, longest: int = _LONGEST) -> str:
@@ -18,34 +25,27 @@ def visible(text: str, longest: int = _LONGEST) -> str:
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
-def seconds_text(seconds: float) -> str:
-    """``0.4 s``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``; the sign is kept."""
-    sign, left = ("-", -seconds) if seconds < 0 else ("", seconds)
-    if left < 10:
-        return f"{sign}{left:.1f} s"
-    whole = round(left)
-    if whole < 60:
-        return f"{sign}{whole} s"
-    if whole < 3600:
-        return f"{sign}{whole // 60} min" + (f" {whole % 60} s" if whole % 60 else "")
-    return f"{sign}{whole // 3600} h" + (f" {whole % 3600 // 60} min" if whole % 3600 // 60 else "")
+def progress_of(event: ev.Event, history: History) -> str | None:
+    """Return the line of an event just folded into `history`, with where the run stands; None for what says little."""
+    if isinstance(event, QUIET):
+        return None
+    beside = ""
+    if isinstance(event, ev.EngineEnded) and history.incumbent is not None:
+        beside = f"; best: candidate {history.incumbent}, {figures.time(history.incumbent_us)}"
+    elif isinstance(event, ev.RoundEnded):
+        held = history.incumbent is not None
+        best = f"best {figures.time(history.incumbent_us)} (#{history.incumbent})" if held else "no best yet"
+        beside = f"; {best}; {history.effective} effective candidates"
+    return visible(line_of(event, history) + beside)
 
 
-def time_text(time_us: float | None) -> str:
-    """``152.4 us``, ``3.21 ms``, ``1.05 s``, ``n/a``."""
-    if time_us is None:
-        return "n/a"
-    for unit, scale in (("s", 1e6), ("ms", 1e3)):
-        if time_us >= scale:
-            return f"{time_us / scale:.4g} {unit}"
-    return f"{time_us:.4g} us"
+def line_of(event: ev.Event, history: History) -> str:
+    """Return what an event says; `history` has folded it, and any number of events since.
 
-
-def line_of(event: ev.Event, history: History) -> str | None:
-    """Return what a person should read about an event just folded into `history`; None for what says little."""
+    Outside text is in it as it came: whoever shows the line makes it harmless.
+    """
     make = _LINES.get(type(event))
-    text = make(event, history) if make is not None else None
-    return visible(text) if text is not None else None
+    return make(event, history) if make is not None else type(event).__name__
 
 
 def _created(e: ev.SessionCreated, h: History) -> str:
@@ -53,14 +53,12 @@ def _created(e: ev.SessionCreated, h: History) -> str:
     return f'session "{e.name}": {e.problem.kernel} {shapes} on {e.device.name} ({e.backend}), agent {e.agent}'
 
 
+def _changes(changes: tuple[tuple[str, str, str], ...]) -> str:
+    return "; ".join(f"{name}: {old} → {new}" for name, old, new in changes)
+
+
 def _started(e: ev.EngineStarted, h: History) -> str:
-    changes = "; ".join(f"{name}: {old} → {new}" for name, old, new in e.changes)
-    return f"engine started, PID {e.pid} on {e.host}" + (f"; changed: {changes}" if changes else "")
-
-
-def _ended_engine(e: ev.EngineEnded, h: History) -> str:
-    best = f"; best: candidate {h.incumbent}, {time_text(h.incumbent_us)}" if h.incumbent is not None else ""
-    return f"{e.state.upper()}: {e.reason}{best}"
+    return f"engine started, PID {e.pid} on {e.host}" + (f"; changed: {_changes(e.changes)}" if e.changes else "")
 
 
 _GAPS = {
@@ -70,18 +68,35 @@ _GAPS = {
 
 
 def _gap(e: ev.GapSeen, h: History) -> str:
-    return f"gap of {seconds_text(e.seconds)}: {_GAPS[e.what]}; it does not count against the budget"
+    what = _GAPS.get(e.what, e.what)
+    return f"gap of {figures.duration(e.seconds, exact=True)}: {what}; it does not count against the budget"
+
+
+def _planned(e: ev.Planned, h: History) -> str:
+    return f"#{e.candidate} planned from #{e.proposal.base}: {e.proposal.text}  ({e.proposal.reason})"
+
+
+def _coarse(e: ev.Coarse, h: History) -> str:
+    against = "" if e.against is None else f", {figures.gain(e.gain)} against #{e.against}"
+    return f"#{e.candidate} measured {figures.time(e.avg_us)}{against}"
+
+
+def _gate(e: ev.GateEnded, h: History) -> str:
+    result = e.result
+    codes = f"  {' '.join(result.stale_codes)}" if result.stale_codes else ""
+    found = f"{figures.gain(result.gain)} after {result.series} series, {result.looks} looks"
+    return f"gate #{e.candidate} against #{e.against}: {result.decision}, {found}{codes}"
 
 
 def _candidate(e: ev.CandidateEnded, h: History) -> str:
     outcome = e.outcome
-    row = h.rows[e.candidate] if e.candidate < len(h.rows) else None
+    row = h.rows[e.candidate] if 0 <= e.candidate < len(h.rows) else None
     moves = row.proposal.text if row is not None else ""
     if isinstance(outcome, Measured):
         said = outcome.verdict if e.candidate else "baseline"
         time_us = row.time_us if row is not None and row.time_us is not None else outcome.avg_us
-        gain = f" ({100 * row.gain:+.2f} %)" if row is not None and row.gain is not None and e.candidate else ""
-        return f"#{e.candidate} {said} {time_text(time_us)}{gain}  {moves}"
+        gain = f" ({figures.gain(row.gain)})" if row is not None and row.gain is not None and e.candidate else ""
+        return f"#{e.candidate} {said} {figures.time(time_us)}{gain}  {moves}"
     reason = f": {outcome.reason}" if outcome.reason else ""
     return f"#{e.candidate} {kind_of(outcome)}{reason}  {moves}"
 
@@ -95,26 +110,32 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
 
 
-def _round(e: ev.RoundEnded, h: History) -> str:
-    best = f"best {time_text(h.incumbent_us)} (#{h.incumbent})" if h.incumbent is not None else "no best yet"
-    return f"round {e.round}: {e.accepted} accepted; {best}; {h.effective} effective candidates"
+def _peer(e: ev.PeerTimed, h: History) -> str:
+    threads = f", {e.threads} threads" if e.threads else ""
+    beside = f"the best (#{e.against}) is {figures.ratio(e.ratio, 4)} as fast"
+    return f"peer {e.peer}: {figures.time(e.avg_us)}{threads}; {beside}"
+
+
+def _guard(e: ev.GuardFired, h: History) -> str:
+    at = "" if e.candidate is None else f" at #{e.candidate}"
+    return f"{e.stale.code}{at}: {e.stale.saw}; {e.stale.reaction}"
 
 
 def _replaced(e: ev.EvaluatorReplaced, h: History) -> str:
-    took = f" in {seconds_text(e.seconds)}" if e.seconds is not None else ""
+    took = f" in {figures.duration(e.seconds, exact=True)}" if e.seconds is not None else ""
     return f"evaluator replaced{took}: {e.reason}"
 
 
 def _played_off(e: ev.PlayedOff, h: History) -> str:
-    ended = kind_of(e.ended) if e.ended is not None else "not decided"
-    said = e.result.decision if e.result is not None else ended
+    ended = "not decided" if e.ended is None else f"{kind_of(e.ended)}: {e.ended.reason}"
+    said = ended if e.result is None else f"{e.result.decision}, {figures.gain(e.result.gain)}"
     return f"play-off: #{e.candidate} against #{e.against}: {said}"
 
 
-_LINES: dict[type[ev.Event], Callable[[Any, History], str | None]] = {
+_LINES: dict[type[ev.Event], Callable[[Any, History], str]] = {
     ev.SessionCreated: _created,
     ev.EngineStarted: _started,
-    ev.EngineEnded: _ended_engine,
+    ev.EngineEnded: lambda e, h: f"{e.state.upper()}: {e.reason}",
     ev.GapSeen: _gap,
     ev.Noticed: lambda e, h: f"{e.level}: {e.text}",
     ev.Probed: lambda e, h: f"compiler: {e.version}",
@@ -123,17 +144,23 @@ _LINES: dict[type[ev.Event], Callable[[Any, History], str | None]] = {
     ev.RequestRefused: lambda e, h: f"refused {e.what} by {e.who}: {e.reason}",
     ev.RequestUndone: lambda e, h: f"undo by {e.who}: {e.undoes}",
     ev.MenuChanged: lambda e, h: f"actions: {e.refused or '; '.join(e.changes)}",
+    ev.SettingsChanged: lambda e, h: f"settings: {_changes(e.changes)}",
     ev.PausedByGuard: lambda e, h: f"PAUSED: {e.guard}: {e.reason}",
+    ev.RoundBegan: lambda e, h: f"round {e.round} begins with {e.size} slots",
     ev.BaseReverted: lambda e, h: f"revert by {e.who}: the next round starts from candidate {e.base}",
+    ev.Planned: _planned,
+    ev.BuildEnded: lambda e, h: f"#{e.candidate} built in {figures.duration(e.seconds, exact=True)}",
+    ev.CheckEnded: lambda e, h: f"#{e.candidate} agrees, error {figures.significant(e.agreement.max_abs_err)}",
+    ev.Coarse: _coarse,
+    ev.GateEnded: _gate,
     ev.CandidateEnded: _candidate,
     ev.StepLost: lambda e, h: f"#{e.candidate} goes on: the step after {e.step} was lost",
-    ev.RoundEnded: _round,
+    ev.RoundEnded: lambda e, h: f"round {e.round}: {e.accepted} accepted",
     ev.Stalled: lambda e, h: f"STALLED {e.rounds} rounds without a win",
-    ev.NoiseCalibrated: lambda e, h: f"pair noise {100 * e.pair_noise:.2f} % ({e.pairs} pairs of #{e.against})",
-    ev.PeerTimed: lambda e, h: (
-        f"peer {e.peer}: {time_text(e.avg_us)}; the best (#{e.against}) is {e.ratio:.3f} × as fast"
-    ),
-    ev.GuardFired: lambda e, h: f"{e.stale.code}: {e.stale.saw}; {e.stale.reaction}",
+    ev.NoiseCalibrated: lambda e, h: f"pair noise {figures.percent(e.pair_noise, 2)} ({e.pairs} pairs of #{e.against})",
+    ev.IncumbentTimed: lambda e, h: f"#{e.candidate} timed again: {figures.time(e.avg_us)}",
+    ev.PeerTimed: _peer,
+    ev.GuardFired: _guard,
     ev.EvaluatorReplaced: _replaced,
     ev.PlayOffBegan: lambda e, h: f"play-off: {', '.join(f'#{number}' for number in e.candidates)} against the best",
     ev.PlayedOff: _played_off,

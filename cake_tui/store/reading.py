@@ -18,6 +18,7 @@ _SCANNER = json.JSONDecoder()
 _UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 # A damaged line longer than this is not searched for events: no event of ours is near it.
 _SEARCHED_BYTES = 4 << 20
+_LONGEST = 64 << 20  # a line beyond this is none; reading goes on behind it
 
 
 class Skipped(msgspec.Struct):
@@ -89,12 +90,13 @@ class JournalReader:
         self.path = path
         self.offset = offset  # where the first line not read yet begins
         self.line = line  # complete lines read
+        self.start = offset  # where the line of the last event begins
         self.restarts = 0
         self.skipped = Skipped()
         self._inode: int | None = None
 
-    def read(self, limit_bytes: int | None = None) -> Iterator[Event]:
-        """Yield new events; stops at the last complete line, or after about `limit_bytes`."""
+    def read(self) -> Iterator[Event]:
+        """Yield new events; stops at the last complete line."""
         try:
             file = self.path.open("rb")
         except FileNotFoundError:
@@ -102,17 +104,18 @@ class JournalReader:
         with file:
             self._notice_replacement(file.fileno())
             file.seek(self.offset)
-            began = self.offset
             rest = b""
             while chunk := file.read(_CHUNK):
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
+                    self.start = self.offset
                     self.offset += len(line) + 1
                     self.line += 1
                     if line:
                         yield from decode(line, self.skipped, self.line)
-                if limit_bytes is not None and self.offset - began >= limit_bytes:
-                    return
+                if len(rest) > _LONGEST:
+                    self.offset, rest = self.offset + len(rest), b""
+                    self.skipped.lines += 1
 
     def _notice_replacement(self, descriptor: int) -> None:
         status = os.fstat(descriptor)

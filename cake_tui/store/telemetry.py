@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
 
 from cake_tui.model.measure import Clock
-
-NAME = "telemetry.jsonl"
 
 
 class Beat(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -30,38 +29,42 @@ class Beat(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 _DECODER = msgspec.json.Decoder(Beat)
+_MOST_BYTES = 4 << 20  # read at once
 
 
-def recent_beats(session: Path, last: int = 1) -> tuple[Beat, ...]:
-    """Return the last beats on record, oldest first; damaged lines are passed over."""
-    want = max(1, last)
-    lines: list[bytes] = []
-    for name in (NAME, NAME + ".1"):
-        lines = _tail(session / name, want - len(lines)) + lines
-        if len(lines) >= want:
-            break
-    beats = []
-    for line in lines:
+class BeatReader:
+    """Follows ``telemetry.jsonl``; the first `read` gives what stands at its end, damaged lines are passed over."""
+
+    def __init__(self, path: Path, first_bytes: int = 128 << 10) -> None:
+        self.path = path
+        self._first_bytes = first_bytes
+        self._read_to = -1
+        self._inode = -1
+        self._torn = b""  # a line still being written, or cut at its beginning
+
+    def read(self) -> list[Beat]:
+        """Return the beats written since the last call, oldest first; a rotated file is followed."""
         try:
-            beats.append(_DECODER.decode(line))
-        except (msgspec.MsgspecError, ValueError):
-            continue
-    return tuple(beats[-want:])
+            with self.path.open("rb") as file:
+                status = os.fstat(file.fileno())
+                if status.st_ino != self._inode or status.st_size < self._read_to:
+                    self._inode, self._torn = status.st_ino, b""
+                    self._read_to = max(0, status.st_size - self._first_bytes)
+                file.seek(self._read_to)
+                data = file.read(_MOST_BYTES)
+        except OSError:
+            return []
+        self._read_to += len(data)
+        *lines, self._torn = (self._torn + data).split(b"\n")
+        found = (_decoded(line) for line in lines)
+        return [beat for beat in found if beat is not None]
 
 
-def _tail(path: Path, lines: int) -> list[bytes]:
-    if lines <= 0:
-        return []
+def _decoded(line: bytes) -> Beat | None:
     try:
-        with path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - 2048 * lines))
-            found = file.read().split(b"\n")
-    except OSError:
-        return []
-    # The first may be cut, the last still being written.
-    complete = found[:-1] if size <= 2048 * lines else found[1:-1]
-    return complete[-lines:]
+        return _DECODER.decode(line)
+    except (msgspec.MsgspecError, ValueError):
+        return None
 
 
 def encode(beat: Beat) -> str:

@@ -5,9 +5,13 @@ Importing this package imports no Textual; `view` and `replay` do, where there i
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
-__all__ = ["replay", "view"]
+from cake_tui.config import environment
+
+__all__ = ["has_screen", "replay", "view"]
 
 
 def view(session_dir: Path, *, read_only: bool = False, slow_link: bool = False, ascii: bool | None = None) -> int:  # noqa: A002
@@ -26,3 +30,13 @@ def replay(session_dir: Path, *, slow_link: bool = False, ascii: bool | None = N
     from cake_tui.tui.entry import show
 
     return show(session_dir, replayed=True, read_only=True, slow_link=slow_link, ascii=ascii)
+
+
+def has_screen() -> bool:
+    """A terminal on all three standard streams that understands escapes. Textual draws on stderr."""
+    streams = (sys.__stdin__, sys.__stdout__, sys.__stderr__)
+    try:
+        terminals = all(stream is not None and os.isatty(stream.fileno()) for stream in streams)
+    except (OSError, ValueError):
+        return False
+    return terminals and (environment("TERM") or "dumb") not in ("dumb", "unknown")

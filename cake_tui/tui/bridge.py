@@ -6,7 +6,6 @@ Live, attached late and replayed are one path: a `Fold` of the journal's events 
 from __future__ import annotations
 
 import bisect
-import time as clock
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,12 +15,14 @@ from typing import Any, cast
 import msgspec
 
 from cake_tui.model import layout
-from cake_tui.model.event import Event
+from cake_tui.model.event import CandidateEnded, Event
 from cake_tui.model.history import History
+from cake_tui.model.state import ENDED
 from cake_tui.store import inbox
+from cake_tui.store.clock import Clocks, seconds_since
 from cake_tui.store.lock import engine_of
 from cake_tui.tui.files import SessionFiles
-from cake_tui.tui.reader import JournalReader
+from cake_tui.tui.index import JournalIndex
 from cake_tui.tui.telemetry import Telemetry
 from cake_tui.tui.trail import Trail
 
@@ -38,12 +39,9 @@ class Now:
 
 
 def machine_now() -> Now:
-    """Read this machine's clocks; without a boot id (not Linux) ages come from the wall clock."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        boot = ""
-    return Now(datetime.now(UTC), clock.monotonic(), boot)
+    """Read this machine's clocks."""
+    clocks = Clocks()
+    return Now(datetime.fromtimestamp(clocks.wall(), UTC), clocks.mono(), clocks.boot())
 
 
 class Fold(msgspec.Struct):
@@ -84,7 +82,7 @@ class Bridge:
         self.folder = folder
         self.name = folder.name
         self.now = now
-        self.reader = JournalReader(folder / layout.JOURNAL)
+        self.reader = JournalIndex(folder / layout.JOURNAL)
         self.telemetry = Telemetry(folder / layout.TELEMETRY)
         self.files = SessionFiles(folder)
         self.fold = Fold.empty()
@@ -112,7 +110,8 @@ class Bridge:
 
     def event_age_s(self) -> float | None:
         """Seconds since the last event, never negative; monotonic on the machine that wrote it."""
-        return self._age(self.fold.trail.last_boot, self.fold.trail.last_mono, self.fold.history.last_t)
+        history = self.fold.history
+        return self._age(history.last_boot, history.last_mono, history.last_t)
 
     def heartbeat_age_s(self) -> float | None:
         """Seconds since the last sign of life: telemetry or event, whichever is younger."""
@@ -129,19 +128,13 @@ class Bridge:
         self.reader.close()
 
     def _in_question(self) -> bool:
-        return self.fold.history.state in ("created", "running", "paused")
+        return self.fold.history.state not in ENDED
 
     def _age(self, boot: str, mono: float, stamp: str) -> float | None:
         now = self.now()
         if mono and (not boot or boot == now.boot) and now.mono >= mono:
             return now.mono - mono
-        try:
-            then = datetime.fromisoformat(stamp)
-        except ValueError:
-            return None
-        if then.tzinfo is None:
-            then = then.replace(tzinfo=UTC)
-        return max(0.0, (now.wall - then).total_seconds())
+        return seconds_since(stamp, now.wall.timestamp()) if stamp else None
 
 
 class ReplayBridge(Bridge):
@@ -167,7 +160,7 @@ class ReplayBridge(Bridge):
         for event in self.reader.poll():
             if self.reader.restarted:
                 self.fold, self._ends, self._saved, self.reader.restarted = Fold.empty(), [], [], False
-            if type(event).__name__ == "CandidateEnded":
+            if isinstance(event, CandidateEnded):
                 self._ends.append(len(self.reader))
             if first:
                 self.fold.apply(event)

@@ -8,10 +8,10 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from cake_tui.config import environment, user_name
+from cake_tui.config import environment
 from cake_tui.errors import DAMAGED, OK, UserError
 from cake_tui.model import layout
-from cake_tui.tui import plain
+from cake_tui.tui import has_screen, plain
 from cake_tui.tui.bridge import Bridge, ReplayBridge
 
 NICENESS = 19  # a viewer is the gate's noise
@@ -22,9 +22,8 @@ def show(session_dir: Path, *, replayed: bool, read_only: bool, slow_link: bool,
     folder = Path(session_dir)
     if not (folder / layout.JOURNAL).is_file():
         raise UserError(f"{folder}: no session here (it has no journal.jsonl); see: cake-tui list", DAMAGED)
-    you = user_name()
     if not has_screen():
-        return plain.recount(folder, sys.stdout, you) if replayed else plain.glance(folder, sys.stdout, you)
+        return plain.recount(folder) if replayed else plain.glance(folder)
     with suppress(OSError):
         os.nice(NICENESS)
     bridge = ReplayBridge(folder) if replayed else Bridge(folder)
@@ -32,16 +31,6 @@ def show(session_dir: Path, *, replayed: bool, read_only: bool, slow_link: bool,
         return _on_screen(bridge, read_only, slow_link, ascii_wanted() if ascii is None else ascii)
     finally:
         bridge.close()
-
-
-def has_screen() -> bool:
-    """A terminal on all three standard streams that understands escapes. Textual draws on stderr."""
-    streams = (sys.__stdin__, sys.__stdout__, sys.__stderr__)
-    try:
-        terminals = all(stream is not None and os.isatty(stream.fileno()) for stream in streams)
-    except (OSError, ValueError):
-        return False
-    return terminals and (environment("TERM") or "dumb") not in ("dumb", "unknown")
 
 
 def ascii_wanted() -> bool:

@@ -1,4 +1,4 @@
-"""Text for the screen: numbers with units, glyphs with words, and hostile text made harmless; no Textual in here.
+"""Text for the screen: glyphs with words, lines cut to cells, and hostile text made harmless; no Textual in here.
 
 A line is a tuple of spans, a span a text and a tone; a tone is a name that `palette` turns into a style, so
 that what a pane says never depends on colour.
@@ -15,8 +15,6 @@ from rich.cells import cell_len
 
 Span = tuple[str, str]
 Line = tuple[Span, ...]
-
-UNKNOWN = "n/a"
 
 # outcome or verdict -> (glyph, its ASCII, word, tone): the same in board, plot, log and headline
 OUTCOMES: dict[str, tuple[str, str, str, str]] = {
@@ -41,7 +39,7 @@ OUTCOMES: dict[str, tuple[str, str, str, str]] = {
 _ASCII = str.maketrans({
     "─": "-", "│": "|", "╭": "+", "╮": "+", "╰": "+", "╯": "+", "┄": "-", "═": "=", "├": "+", "┤": "+", "┼": "+",
     "━": "=", "▸": ">", "▾": "v", "▲": "^", "▼": "v", "●": "@", "○": "O", "∘": "o", "·": ".", "✗": "x", "…": "~",
-    "×": "x", "µ": "u", "±": "+", "−": "-", "→": ">", "←": "<", "↑": "^", "↓": "v", "≥": ">", "≤": "<", "°": " ",
+    "×": "x", "±": "+", "→": ">", "←": "<", "↑": "^", "↓": "v", "≥": ">", "≤": "<", "°": " ",
     "█": "#", "▁": "_", "▂": "_", "▃": ".", "▄": "-", "▅": "-", "▆": "=", "▇": "=", "░": ".", "┊": ":", "╎": ":",
 })  # fmt: skip
 
@@ -160,85 +158,6 @@ def wrap(text: str, width: int, indent: int = 0) -> list[str]:
             line = f"{line} {word}" if line else word
     out.append(line)
     return [out[0], *(" " * indent + rest for rest in out[1:])]
-
-
-# --- numbers ------------------------------------------------------------------------------------------
-
-
-def significant(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits and no exponent between 1e-4 and 1e7."""
-    if value == 0:
-        return "0"
-    size = math.floor(math.log10(abs(value)))
-    if size >= 7 or size < -4:
-        return f"{value:.{digits - 1}e}"
-    return f"{value:.{max(0, digits - 1 - size)}f}"
-
-
-def time(value_us: float | None, digits: int = 4) -> str:
-    """``148.1 µs``, ``1.520 ms``, ``2.100 s``."""
-    if value_us is None or not math.isfinite(value_us):
-        return UNKNOWN
-    for unit, factor in (("s", 1e6), ("ms", 1e3)):
-        if abs(value_us) >= factor:
-            return f"{significant(value_us / factor, digits)} {unit}"
-    return f"{significant(value_us, digits)} µs"
-
-
-def rate(flops: float | None, value_us: float | None, digits: int = 3) -> str:
-    """Throughput from work and time: ``176 GFLOP/s``, ``8.30 TFLOP/s``; unknown work is n/a."""
-    if not flops or not value_us or not math.isfinite(value_us):
-        return UNKNOWN
-    return throughput(flops / value_us * 1e6, digits)
-
-
-def throughput(per_second: float, digits: int = 3) -> str:
-    """``176 GFLOP/s`` from FLOP/s."""
-    for unit, factor in (("TFLOP/s", 1e12), ("GFLOP/s", 1e9)):
-        if per_second >= factor:
-            return f"{significant(per_second / factor, digits)} {unit}"
-    return f"{significant(per_second / 1e6, digits)} MFLOP/s"
-
-
-def ratio(value: float | None) -> str:
-    """``118×``, ``1.14×``."""
-    if value is None or not math.isfinite(value):
-        return UNKNOWN
-    return f"{significant(value, 3)}×"
-
-
-def percent(fraction: float | None, digits: int = 1, sign: bool = False) -> str:
-    """``0.8 %`` from 0.008; ``+4.2 %`` where the sign matters (a true minus)."""
-    if fraction is None or not math.isfinite(fraction):
-        return UNKNOWN
-    text = f"{abs(fraction) * 100:.{digits}f} %"
-    if not sign:
-        return ("−" if fraction < 0 else "") + text
-    return ("+" if fraction >= 0 else "−") + text
-
-
-def gain(log_ratio: float | None) -> str:
-    """Speed-up in percent from ln(t_holder / t_candidate)."""
-    return percent(None if log_ratio is None else math.expm1(max(-50.0, min(50.0, log_ratio))), sign=True)
-
-
-def duration(seconds: float | None) -> str:
-    """``42 s``, ``3 m 12 s``, ``24 h``, ``2 h 05 m``, ``2 d 03 h``."""
-    if seconds is None or not math.isfinite(seconds):
-        return UNKNOWN
-    whole = max(0, int(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} m {whole % 60:02d} s" if whole % 60 or whole < 600 else f"{whole // 60} m"
-    if whole <= 48 * 3600:
-        return f"{whole // 3600} h {whole % 3600 // 60:02d} m" if whole % 3600 >= 60 else f"{whole // 3600} h"
-    return f"{whole // 86400} d {whole % 86400 // 3600:02d} h"
-
-
-def count(value: int) -> str:
-    """``1,234``."""
-    return f"{value:,}"
 
 
 def clock(stamp: str) -> str:

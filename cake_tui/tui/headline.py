@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cake_tui import figures
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
 from cake_tui.tui.lines import LinesWidget
@@ -51,9 +52,9 @@ def _state(view: View) -> list[Part]:
     if status.detail:
         parts.append((70, ((status.detail, ""),)))
     hours, wanted = view.budget("hours", 0), int(view.budget("candidates", 0))
-    spent = fmt.duration(view.elapsed_s) + (f" of {fmt.duration(hours * 3600)}" if hours else "")
+    spent = figures.duration(view.elapsed_s) + (f" of {figures.duration(hours * 3600)}" if hours else "")
     parts.append((80, ((spent, "strong"),)))
-    effective = fmt.count(history.effective) + (f" of {fmt.count(wanted)}" if wanted else "")
+    effective = figures.count(history.effective) + (f" of {figures.count(wanted)}" if wanted else "")
     parts.append((85, ((effective, "strong"), (" candidates", "dim"))))
     parts.append((90, _age(view)))
     without = history.rounds_without_win
@@ -65,27 +66,27 @@ def _state(view: View) -> list[Part]:
 def _age(view: View) -> Line:
     """Age of the last event while the run goes on; its time where nothing ticks."""
     if view.status.ticking and not view.frozen:
-        return (("last event ", "dim"), (f"{fmt.duration(view.event_age_s)} ago", ""))
+        return (("last event ", "dim"), (f"{figures.duration(view.event_age_s)} ago", ""))
     stamp = fmt.clock(view.history.last_t)
-    return (("last event ", "dim"), (f"{stamp} UTC" if stamp.strip() else fmt.UNKNOWN, ""))
+    return (("last event ", "dim"), (f"{stamp} UTC" if stamp.strip() else figures.UNKNOWN, ""))
 
 
 def _best(view: View) -> list[Part]:
     history = view.history
     if history.incumbent is None:
         return [(100, (("best ", "dim"), ("none yet: candidate 0 is being measured", "")))]
-    parts: list[Part] = [(100, ((f"best #{history.incumbent} ", "dim"), (fmt.time(view.best_us), "goodword")))]
-    rate = fmt.rate(view.flops, view.best_us)
-    if rate != fmt.UNKNOWN:
+    parts: list[Part] = [(100, ((f"best #{history.incumbent} ", "dim"), (figures.time(view.best_us), "goodword")))]
+    rate = figures.rate(view.flops, view.best_us)
+    if rate != figures.UNKNOWN:
         parts.append((95, ((rate, "strong"),)))
-    parts.append((90, ((fmt.ratio(view.speedup), "strong"), (" baseline", "dim"))))
+    parts.append((90, ((figures.ratio(view.speedup), "strong"), (" baseline", "dim"))))
     for name, peer in list(history.peers.items())[:3]:
         tone = "goodword" if peer.ratio >= 1 else "warnword"
         stale = "" if peer.against == history.incumbent else f" (#{peer.against})"
-        parts.append((85, ((fmt.ratio(peer.ratio), tone), (f" {fmt.visible(name, 16)}{stale}", "dim"))))
+        parts.append((85, ((figures.ratio(peer.ratio), tone), (f" {fmt.visible(name, 16)}{stale}", "dim"))))
     if history.session is not None and history.session.device.kind == "simulated":
         parts.append((97, (("SIMULATED figures", "warnword"),)))
-    noise = fmt.percent(history.pair_noise, 1)
+    noise = figures.percent(history.pair_noise, 1)
     parts.append((50, (("pair noise ", "dim"), (noise, ""))))
     return parts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from cake_tui.tui import format as fmt
+from cake_tui import figures
 from cake_tui.tui.format import Line
 
 # Candidates a column: whole numbers only, so that old columns stay where they are as the run grows.
@@ -146,7 +146,7 @@ def axis(columns: Columns, count: int) -> str:
     out = [" "] * columns.width
     number = math.ceil(columns.first / every) * every
     while columns.column(number) < columns.width:
-        label = fmt.count(number)
+        label = figures.count(number)
         at = columns.column(number)
         room = at + len(label) <= columns.width and all(out[i] == " " for i in range(max(0, at - 1), at + len(label)))
         if room:

@@ -2,95 +2,64 @@
 
 from __future__ import annotations
 
-import json
-import math
-import os
 from collections import deque
 from pathlib import Path
-from typing import Any
+
+from cake_tui.model.measure import Clock
+from cake_tui.store.telemetry import Beat, BeatReader
 
 FIELDS = (
     "rate", "load", "steal_pct", "temperature_c", "sm_mhz", "memory_mhz", "power_w", "foreign_processes",
 )  # fmt: skip
 BUCKET_S = 10.0
 BUCKETS = 60
-FIRST_READ = 128 << 10
 
 
 class Telemetry:
-    """Reads ``telemetry.jsonl`` as it grows; rotation and torn lines are no event of note."""
+    """What the heartbeat's lines say, folded for the clocks pane; `missing_since` and `why` name what is not read."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.latest: dict[str, Any] = {}
         self.t = ""
         self.mono = 0.0
         self.boot = ""
         self.missing_since: dict[str, str] = {}
         self.why: dict[str, str] = {}
         self.greatest: dict[str, float] = {}
+        self._reader = BeatReader(path)
+        self._latest: Clock | None = None
         self._buckets: deque[tuple[int, dict[str, list[float]]]] = deque(maxlen=BUCKETS)
-        self._read_to = -1
-        self._inode = -1
-        self._tail = b""
 
     def poll(self) -> bool:
         """Read what came since the last call; true where a new reading is there."""
-        try:
-            with self.path.open("rb") as file:
-                found = os.fstat(file.fileno())
-                if found.st_ino != self._inode or found.st_size < self._read_to:
-                    self._inode, self._tail = found.st_ino, b""
-                    self._read_to = max(0, found.st_size - FIRST_READ)
-                    # The first line may be cut; it is dropped as a torn one.
-                file.seek(self._read_to)
-                data = file.read(4 << 20)
-        except OSError:
-            return False
-        if not data:
-            return False
-        self._read_to += len(data)
-        *lines, self._tail = (self._tail + data).split(b"\n")
-        taken = [self._take(line) for line in lines]
-        return True in taken
+        beats = self._reader.read()
+        for beat in beats:
+            self._take(beat)
+        return bool(beats)
 
-    def _take(self, line: bytes) -> bool:
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError):
-            return False
-        if not isinstance(found, dict):
-            return False
-        inner = found.get("clock")
-        reading = {**found, **inner} if isinstance(inner, dict) else found
-        self.t = str(found.get("t") or self.t)
-        self.mono = _number(reading.get("mono")) or _number(found.get("mono")) or self.mono
-        self.boot = str(found.get("boot") or self.boot)
-        why = found.get("missing")
-        if isinstance(why, dict):
-            self.why = {str(key): str(text) for key, text in why.items()}
-        self.latest = reading
-        slot = int(self.mono // BUCKET_S)
+    def _take(self, beat: Beat) -> None:
+        self.t, self.mono, self.boot, self.why = beat.t, beat.mono, beat.boot, beat.missing
+        self._latest = beat.clock
+        slot = int(beat.mono // BUCKET_S)
         if not self._buckets or self._buckets[-1][0] != slot:
             self._buckets.append((slot, {}))
         for name in FIELDS:
-            value = _number(reading.get(name))
+            value = self.value(name)
             if value is None:
                 self.missing_since.setdefault(name, self.t)
                 continue
             self.missing_since.pop(name, None)
             self.greatest[name] = max(value, self.greatest.get(name, value))
             self._buckets[-1][1].setdefault(name, []).append(value)
-        return True
 
     def value(self, name: str) -> float | None:
         """The latest reading of a field, or None."""
-        return _number(self.latest.get(name))
+        found = getattr(self._latest, name, None)
+        return None if found is None else float(found)
 
-    def words(self, name: str) -> tuple[str, ...]:
-        """A field that holds texts (throttle reasons)."""
-        found = self.latest.get(name)
-        return tuple(map(str, found)) if isinstance(found, list) else ()
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the device throttles, as it says now."""
+        return () if self._latest is None else self._latest.reasons
 
     def history(self, name: str) -> list[float | None]:
         """Medians over 10 s each, oldest first; None where nothing was read."""
@@ -103,9 +72,3 @@ class Telemetry:
             values = by_slot.get(slot)
             out.append(sorted(values)[len(values) // 2] if values else None)
         return out
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        return None
-    return float(value)

@@ -43,13 +43,10 @@ class Trail(msgspec.Struct):
     drift: list[float] = []  # ln of the incumbent's refreshed time over its first, newest last
     noises: list[float] = []
     crowned_us: float | None = None
-    last_mono: float = 0.0
-    last_boot: str = ""
     refusals: dict[str, str] = {}  # request id -> reason, the latest ones
 
     def apply(self, event: ev.Event, history: History) -> None:
         """Fold one event; `history` has folded it already."""
-        self.last_mono, self.last_boot = event.mono, event.boot
         handler = _HANDLERS.get(type(event))
         if handler is not None:
             handler(self, event, history)

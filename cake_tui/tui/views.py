@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from cake_tui import figures
 from cake_tui.ir.work import work
 from cake_tui.model.history import History
 from cake_tui.model.row import Row
 from cake_tui.tui import format as fmt
 from cake_tui.tui.bridge import Bridge
 from cake_tui.tui.files import SessionFiles
-from cake_tui.tui.reader import JournalReader
+from cake_tui.tui.index import JournalIndex
 from cake_tui.tui.telemetry import Telemetry
 from cake_tui.tui.trail import Trail
 
@@ -38,7 +39,7 @@ class View:
     status: Status
     telemetry: Telemetry
     files: SessionFiles
-    journal: JournalReader
+    journal: JournalIndex
     cursor: int
     name: str
     you: str
@@ -136,7 +137,8 @@ def status_of(bridge: Bridge, you: str) -> Status:
     history = bridge.fold.history
     reason = fmt.visible(history.state_reason, 300)
     if bridge.replay:
-        return Status("REPLAY", "accentword", f"event {fmt.count(bridge.cursor)} of {fmt.count(len(bridge.reader))}")
+        place = f"event {figures.count(bridge.cursor)} of {figures.count(len(bridge.reader))}"
+        return Status("REPLAY", "accentword", place)
     match history.state:
         case "done":
             return Status(f"DONE: {reason}" if reason else "DONE", "goodword")
@@ -175,7 +177,7 @@ def _late(bridge: Bridge, history: History) -> Status | None:
     limit = STALE_BEATS * max(0.2, float(beat) if isinstance(beat, (int, float)) else 1.0)
     if age is None or age <= limit + 1.0 or history.session is None:
         return None
-    return Status("STALE", "badword", f"engine silent for {fmt.duration(age)}", ticking=True)
+    return Status("STALE", "badword", f"engine silent for {figures.duration(age)}", ticking=True)
 
 
 def goal_us(view: View) -> tuple[str, float] | None:

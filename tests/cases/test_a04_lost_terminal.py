@@ -13,7 +13,7 @@ import pytest
 
 from cake_tui.model import event as ev
 from cake_tui.model.history import History
-from cake_tui.store.telemetry import recent_beats
+from cake_tui.store.telemetry import BeatReader
 from tests.cases.shell import ROOT, SLOW, Shell, all_gone, descendants, ended, events, gone, log_of, screen
 from tests.engine.scripted import folded, until
 
@@ -175,7 +175,7 @@ def test_a_viewer_that_nobody_reads_holds_nothing_up(shell: Shell, soak_share: f
         count, began = ended(session), time.monotonic()
         time.sleep(max(1.5, 60 * soak_share))
         assert ended(session) > count
-        beats = [beat.mono for beat in recent_beats(session, 10_000) if beat.mono > began]
+        beats = [beat.mono for beat in BeatReader(session / "telemetry.jsonl", 4 << 20).read() if beat.mono > began]
         steps = sorted(later - earlier for earlier, later in itertools.pairwise(beats))
         assert steps[len(steps) // 2] == pytest.approx(0.1, rel=0.1)
         shell.here("pause", "a")

@@ -22,7 +22,7 @@ from cake_tui.cli import main
 from cake_tui.model import event as ev
 from cake_tui.store.lock import take_device
 from cake_tui.store.reading import JournalReader
-from cake_tui.store.telemetry import recent_beats
+from cake_tui.store.telemetry import BeatReader
 from tests.cli.shell import QUIET, SLOW, Shell, descendants, ended
 from tests.engine.scripted import folded, kinds, until
 
@@ -176,7 +176,7 @@ def test_a_terminal_that_is_dumb_gets_plain_lines(shell: Shell) -> None:
 
 
 def beats(session: Path) -> list[float]:
-    return [beat.mono for beat in recent_beats(session, 1000)]
+    return [beat.mono for beat in BeatReader(session / "telemetry.jsonl", 4 << 20).read()]
 
 
 def test_a_viewer_that_freezes_or_goes_never_touches_the_run(shell: Shell) -> None:

@@ -21,7 +21,7 @@ from cake_tui.store.inbox import new_id, send, wait_for
 from cake_tui.store.lock import living_holder
 from cake_tui.store.reading import JournalReader
 from cake_tui.store.snapshot import fold, read_head
-from cake_tui.store.telemetry import recent_beats
+from cake_tui.store.telemetry import BeatReader
 from tests.engine import scripted
 from tests.engine.scripted import Script, folded, kinds, until
 
@@ -272,9 +272,9 @@ def test_a_hung_monitor_is_said_and_holds_nothing_up(tmp_path: Path) -> None:
             return {"temperature_c": "no sensor"}
 
     assert scripted.run(tmp_path, "hung", Script(candidates=4, step_s=0.05), monitor=Hung()) == 0
-    assert all(beat.clock is None for beat in recent_beats(tmp_path / "hung", 100))
+    assert all(beat.clock is None for beat in BeatReader(tmp_path / "hung" / "telemetry.jsonl", 4 << 20).read())
     assert scripted.run(tmp_path, "good", Script(candidates=4, step_s=0.05), monitor=Good()) == 0
-    last = recent_beats(tmp_path / "good")[-1]
+    last = BeatReader(tmp_path / "good" / "telemetry.jsonl", 4 << 20).read()[-1]
     assert last.clock is not None
     assert (last.clock.load, last.missing) == (0.25, {"temperature_c": "no sensor"})
 
@@ -282,7 +282,7 @@ def test_a_hung_monitor_is_said_and_holds_nothing_up(tmp_path: Path) -> None:
 def test_the_heart_beats_while_a_step_hears_nothing(tmp_path: Path) -> None:
     script = Script(candidates=1, step_s=0.3, deaf=True, heartbeat=0.05)
     assert scripted.run(tmp_path, "a", script) == 0
-    beats = recent_beats(tmp_path / "a", 1000)
+    beats = BeatReader(tmp_path / "a" / "telemetry.jsonl", 4 << 20).read()
     gaps = [later.mono - earlier.mono for earlier, later in itertools.pairwise(beats)]
     assert len(beats) >= 15
     assert sorted(gaps)[len(gaps) // 2] == pytest.approx(0.05, abs=0.01)

@@ -22,7 +22,7 @@ from cake_tui.store.disk import disk_bytes
 from cake_tui.store.inbox import send
 from cake_tui.store.lock import living_holder, read_holder
 from cake_tui.store.reading import JournalReader
-from cake_tui.store.telemetry import recent_beats
+from cake_tui.store.telemetry import BeatReader
 from tests.engine import scripted
 from tests.engine.scripted import Script, folded, kinds, until
 
@@ -263,7 +263,8 @@ def test_a_day_of_talkative_candidates_stays_within_its_bound(session: Path, soa
     count = round(20_000 * soak_share)
     bound = 0.015 + 9e-6 * count  # GB; unpruned it would be eight times that
     started = scripted.start(session.parent, candidates=count, log_bytes=200_000, disk=bound, heartbeat=0.05)
-    until(lambda: any(beat.effective >= count / 2 for beat in recent_beats(session)), 250)
+    beats = BeatReader(session / "telemetry.jsonl")
+    until(lambda: any(beat.effective >= count / 2 for beat in beats.read()), 250)
     assert disk_bytes(session) <= bound * 1e9
     (session / "engine.log").unlink()
     until(lambda: (session / "engine.log").exists())

@@ -92,9 +92,9 @@ def test_people_read_figures_provenance_and_how_to_run_it() -> None:
     head = PLUGIN.write(bundle()).split(BEGIN)[0]
     for said in (
         "3.25 us",
-        "46.2 times",
+        "46.2×",
         "numpy 2.4",
-        "1.231",
+        "1.231×",
         "candidate 12",
         "use_packed_panels()",
         "cake-tui verify",

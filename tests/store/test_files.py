@@ -10,7 +10,7 @@ from cake_tui.model.measure import Clock
 from cake_tui.store.clock import Clocks, GapWatch, utc_text
 from cake_tui.store.files import head_and_tail, write_whole
 from cake_tui.store.rotation import RotatingFile
-from cake_tui.store.telemetry import Beat, encode, recent_beats
+from cake_tui.store.telemetry import Beat, BeatReader, encode
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
@@ -69,15 +69,29 @@ def test_a_log_whose_folder_is_gone_never_raises(tmp_path: Path) -> None:
     assert log.lost == 1
 
 
-def test_beats_are_read_from_the_end_across_a_rotation(tmp_path: Path) -> None:
-    file = RotatingFile(tmp_path / "telemetry.jsonl", 2000)
-    for number in range(40):
-        file.write(encode(Beat(t=utc_text(number), mono=float(number), boot="b", clock=Clock(mono=1.0, load=0.5))))
-    with (tmp_path / "telemetry.jsonl").open("ab") as torn:
+def test_beats_are_read_as_they_come_and_across_a_rotation(tmp_path: Path) -> None:
+    path = tmp_path / "telemetry.jsonl"
+    file = RotatingFile(path, 100_000)
+    reader = BeatReader(path, first_bytes=500)
+
+    def write(*seconds: int) -> None:
+        for second in seconds:
+            file.write(encode(Beat(t=utc_text(second), mono=float(second), boot="b", clock=Clock(mono=1.0, load=0.5))))
+
+    assert reader.read() == []
+    write(*range(40))
+    assert [beat.mono for beat in reader.read()][-2:] == [38.0, 39.0]  # its end, whole lines alone
+    with path.open("ab") as torn:
         torn.write(b'{"t":"half')
-    assert [beat.mono for beat in recent_beats(tmp_path, 3)] == [37.0, 38.0, 39.0]
-    assert len(recent_beats(tmp_path, 30)) > len((tmp_path / "telemetry.jsonl").read_bytes().splitlines())
-    assert recent_beats(tmp_path / "nowhere") == ()
+    assert reader.read() == []
+    with path.open("ab") as torn:
+        torn.write(b"\n")
+    write(40)
+    path.rename(tmp_path / "telemetry.jsonl.1")
+    assert reader.read() == []
+    write(41, 42)
+    assert [beat.mono for beat in reader.read()] == [41.0, 42.0]
+    assert BeatReader(tmp_path / "nowhere").read() == []
 
 
 class Hands(Clocks):

@@ -1,8 +1,7 @@
-"""Numbers carry units, hostile text becomes harmless and keeps its place, widths are cells."""
+"""Hostile text becomes harmless and keeps its place, widths are cells, every event has words."""
 
 from __future__ import annotations
 
-import math
 import typing
 import unicodedata
 
@@ -14,47 +13,14 @@ from wcwidth import wcwidth
 
 from cake_tui.model import event as ev
 from cake_tui.model.facts import Agreement, Profile
+from cake_tui.model.history import History
 from cake_tui.model.measure import GateResult, Stale
 from cake_tui.model.move import Proposal
 from cake_tui.model.outcome import Measured, Outcome
 from cake_tui.model.schedule import Schedule
 from cake_tui.tui import format as fmt
-from cake_tui.tui.words import line_of
+from cake_tui.tui.words import toned
 from tests.tui.sample import DEVICE, PROBLEM
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(148.1, "148.1 µs"), (1520.0, "1.520 ms"), (2.1e6, "2.100 s"), (0.0, "0 µs"), (None, "n/a"), (math.nan, "n/a"),
-     (math.inf, "n/a"), (999.96, "1000.0 µs"), (3e12, "3000000 s")],
-)  # fmt: skip
-def test_times_choose_their_unit(value: float | None, text: str) -> None:
-    assert fmt.time(value) == text
-
-
-def test_throughput_is_work_over_time() -> None:
-    assert fmt.rate(2 * 512**3, 1520.0) == "177 GFLOP/s"  # 268435456 / 1.52e-3 s
-    assert fmt.rate(2 * 4096**3, 2500.0) == "55.0 TFLOP/s"
-    assert fmt.rate(None, 1520.0) == "n/a"
-    assert fmt.rate(1e9, None) == "n/a"
-    assert fmt.rate(1e9, 0.0) == "n/a"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0, "0 s"), (59.9, "59 s"), (60, "1 m 00 s"),
-     (192, "3 m 12 s"), (3600, "1 h"), (86400, "24 h"), (9000, "2 h 30 m"),
-     (86400 * 3 + 7200, "3 d 02 h"), (-5, "0 s"), (None, "n/a"), (math.nan, "n/a")],
-)  # fmt: skip
-def test_durations_read_at_a_glance(seconds: float | None, text: str) -> None:
-    assert fmt.duration(seconds) == text
-
-
-def test_gains_are_percent_of_speed() -> None:
-    assert fmt.gain(math.log(1.05)) == "+5.0 %"
-    assert fmt.gain(-math.log(2)) == "−50.0 %"
-    assert fmt.gain(None) == "n/a"
-    assert fmt.gain(1e9).startswith("+")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +78,7 @@ def test_every_kind_of_event_has_words_of_its_own() -> None:
     for kind in kinds:
         with_required = {name: _EXAMPLES[name] for name in _required(kind)}
         for event in (kind(**with_required), *_variants(kind, with_required)):
-            _, text = line_of(event)
+            _, text = toned(event, History())
             assert text != kind.__name__
             assert len(text) > 3
 

@@ -107,5 +107,5 @@ def test_hostile_text_is_shown_literally_everywhere(text: str, tmp_path: Path) -
 def test_meaning_survives_without_colour_and_in_ascii(finished_sample: Sample) -> None:
     text = text_after(app_of(finished_sample, ascii=True))
     assert text.isascii()
-    for words in ("RUNNING", "@ accepted", ". slower", "baseline", "best #", "S4 x"):
+    for words in ("RUNNING", "@ accepted", ". slower", "baseline", "best #", "S9 x"):
         assert words in text, words

@@ -207,6 +207,6 @@ def test_clocks_say_since_when_a_reading_is_missing_and_what_a_code_did(finished
 
 def test_the_log_can_be_narrowed_and_scrolled(finished_sample: Sample) -> None:
     people = text_after(app_of(finished_sample), ["7", "z", "f", "f", "f"])
-    assert "anna: inject apply_register_block(8, 2)" in people
+    assert "inject by anna: apply_register_block(8, 2)" in people
     assert "measured" not in people
     assert "back" in text_after(app_of(finished_sample), ["7", "z", "up", "pageup"])

@@ -17,7 +17,7 @@ import pytest
 from cake_tui.model import event as ev
 from cake_tui.tui.app import CakeApp
 from cake_tui.tui.bridge import Bridge, Now, ReplayBridge
-from cake_tui.tui.reader import JournalReader
+from cake_tui.tui.index import JournalIndex
 from tests.tui.pilot import picture_after
 from tests.tui.pty_terminal import ROOT
 from tests.tui.sample import running
@@ -77,7 +77,7 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
         shutil.copytree(examples[0], folder, ignore=shutil.ignore_patterns("best", "lock", "inbox", "snapshot.json"))
     else:
         running(folder)
-    reader = JournalReader(folder / "journal.jsonl")
+    reader = JournalIndex(folder / "journal.jsonl")
     events = list(reader.poll())
     ended = [index for index, event in enumerate(events) if isinstance(event, ev.RoundEnded)]
     cut = ended[int(len(ended) * SHARE)] + 1 if ended and examples else len(events)

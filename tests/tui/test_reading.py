@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import msgspec
@@ -11,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cake_tui.model.history import History
+from cake_tui.model.measure import Clock
 from cake_tui.store.snapshot import fold as store_fold
+from cake_tui.store.telemetry import Beat, encode
 from cake_tui.tui.bridge import Bridge, Fold, Now, ReplayBridge
-from cake_tui.tui.reader import JournalReader
+from cake_tui.tui.index import JournalIndex
 from cake_tui.tui.telemetry import Telemetry
 from cake_tui.tui.views import status_of, view_of
 from tests.tui.sample import START, Sample
@@ -81,7 +82,7 @@ def test_a_journal_cut_anywhere_is_read_up_to_its_last_whole_line(
     path = folder / "journal.jsonl"
     data = path.read_bytes()[:cut]
     path.write_bytes(data)
-    reader = JournalReader(path)
+    reader = JournalIndex(path)
     assert len(list(reader.poll())) == data.count(b"\n")
     with path.open("ab") as file:  # the writer's next life: the tail ends, a good line follows
         file.write(
@@ -100,7 +101,7 @@ def test_events_come_back_one_by_one_also_behind_unknown_and_damaged_lines(tmp_p
     with path.open("ab") as file:
         file.write(one + two + b"\n")  # two records glued together
     sample.run(1)
-    reader = JournalReader(path)
+    reader = JournalIndex(path)
     events = list(reader.poll())
     assert [reader.event(index) for index in range(len(reader))] == events
     assert reader.skipped == 2
@@ -190,6 +191,10 @@ def test_ages_are_monotonic_on_one_boot_and_never_negative(sample: Sample) -> No
 # -- telemetry -----------------------------------------------------------------------------------------
 
 
+def beat(mono: float, rate: float) -> str:
+    return encode(Beat(t="2026-03-02T09:00:00Z", mono=mono, boot="b", clock=Clock(mono=mono, rate=rate)))
+
+
 def test_telemetry_keeps_the_last_reading_and_says_since_when_one_is_missing(sample: Sample) -> None:
     telemetry = Telemetry(sample.folder / "telemetry.jsonl")
     assert telemetry.poll()
@@ -209,7 +214,7 @@ def test_telemetry_keeps_the_last_reading_and_says_since_when_one_is_missing(sam
 )
 def test_telemetry_survives_any_line(tmp_path: Path, line: str) -> None:
     path = tmp_path / "telemetry.jsonl"
-    path.write_text(line + "\n" + json.dumps({"mono": 5.0, "clock": {"mono": 5.0, "rate": 2.5}}) + "\n")
+    path.write_text(line + "\n" + beat(5.0, 2.5) + "\n")
     telemetry = Telemetry(path)
     assert telemetry.poll()
     assert telemetry.value("rate") == 2.5
@@ -217,11 +222,11 @@ def test_telemetry_survives_any_line(tmp_path: Path, line: str) -> None:
 
 def test_telemetry_follows_a_rotation(tmp_path: Path) -> None:
     path = tmp_path / "telemetry.jsonl"
-    path.write_text(json.dumps({"mono": 5.0, "clock": {"rate": 2.5}}) + "\n")
+    path.write_text(beat(5.0, 2.5) + "\n")
     telemetry = Telemetry(path)
     telemetry.poll()
     path.rename(tmp_path / "telemetry.jsonl.1")
     assert not telemetry.poll()
-    path.write_text(json.dumps({"mono": 6.0, "clock": {"rate": 1.5}}) + "\n")
+    path.write_text(beat(6.0, 1.5) + "\n")
     assert telemetry.poll()
     assert telemetry.value("rate") == 1.5

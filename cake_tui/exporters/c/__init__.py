@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from cake_tui import figures
 from cake_tui.errors import FOUND_WRONG, UserError
 from cake_tui.exporters import Bundle, Exporter
 from cake_tui.exporters.c._reference import reference_text
@@ -71,15 +72,17 @@ def _head(bundle: Bundle) -> str:
     lines.append(f"session {bundle.session}, candidate {bundle.candidate}: {bundle.schedule}")
     lines += [f"  {step}" for step in bundle.lineage]
     if bundle.time_us:
-        rate = f", {bundle.throughput_tflops:.4g} TFLOP/s" if bundle.throughput_tflops else ""
-        lines.append(f"measured: {bundle.time_us:.4g} us{rate} on {bundle.device.name}, {bundle.device.cores} threads")
+        rate = f", {figures.throughput(bundle.throughput_tflops)}" if bundle.throughput_tflops else ""
+        where = f"{bundle.device.name}, {bundle.device.cores} threads"
+        lines.append(f"measured: {figures.time(bundle.time_us)}{rate} on {where}")
     if bundle.baseline_us and bundle.time_us:
-        lines.append(f"against the naive baseline: {bundle.baseline_us / bundle.time_us:.1f} times as fast")
+        lines.append(f"against the naive baseline: {figures.ratio(bundle.baseline_us / bundle.time_us)} as fast")
     for name, peer in sorted(bundle.peers.items()):
         threads = f", {peer.threads} threads" if peer.threads else ""
-        lines.append(f"against {name} {peer.version}{threads}: {peer.ratio:.3f} times as fast, timed side by side")
+        beside = f"{figures.ratio(peer.ratio, 4)} as fast, timed side by side"
+        lines.append(f"against {name} {peer.version}{threads}: {beside}")
     if bundle.pair_noise:
-        lines.append(f"pair noise of the session: {bundle.pair_noise:.2%}")
+        lines.append(f"pair noise of the session: {figures.percent(bundle.pair_noise, 2)}")
     options = " ".join(bundle.lowered.options)
     lines.append(f"run: cc {options} FILE.c -o bench -lpthread -lm && ./bench      (threads: ./bench 4)")
     lines.append("prove: cake-tui verify FILE.c")

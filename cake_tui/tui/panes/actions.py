@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from cake_tui import figures
 from cake_tui.model.row import Tally
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
@@ -69,8 +70,8 @@ def _tally(name: str, tally: Tally, size: int, bar: int, off: bool) -> Line:
         (" " + fmt.pad(fmt.visible(name, 60), size), tone),
         (" " + "█" * filled + "░" * (bar - filled) if bar else "", "accent"),
         (fmt.pad("off" if off else f"{tally.weight:.2f}", 7, True), "warn" if off else ""),
-        (fmt.pad(fmt.count(tally.tries), 7, True), ""),
-        (fmt.pad(fmt.count(tally.wins), 6, True), "good" if tally.wins else "dim"),
+        (fmt.pad(figures.count(tally.tries), 7, True), ""),
+        (fmt.pad(figures.count(tally.wins), 6, True), "good" if tally.wins else "dim"),
     )
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding
 
+from cake_tui import figures
 from cake_tui.model.history import History
 from cake_tui.model.row import Row
 from cake_tui.tui import format as fmt
@@ -48,7 +49,7 @@ class Board(Pane):
         """Order, filter and how many there are."""
         words = f"by {self.ordered_by}" if self.ordered_by == "rank" else self.ordered_by
         shown = "" if self.filtered == "all" else f" · only {self.filtered}"
-        return ((f"{words}{shown} · {fmt.count(len(self._numbers(view.history)))}", "dim"),)
+        return ((f"{words}{shown} · {figures.count(len(self._numbers(view.history)))}", "dim"),)
 
     def body(self, view: View, width: int, height: int) -> list[Line]:
         """Head and the rows around the selection."""
@@ -180,9 +181,9 @@ def _row(row: Row, rank: str, columns: list[tuple[str, int, bool]], view: View, 
         "no": (f"#{row.number}", "strong" if best else ""),
         "": (f"  {glyph} {word}", tone),
         "time": (_time(row, view.history.epoch), "goodword" if best else ""),
-        "gain": (fmt.gain(row.gain) if row.gain is not None and row.number else "", tone if row.verdict else ""),
-        "speed-up": (fmt.ratio(speedup) if speedup is not None else "", ""),
-        "throughput": (fmt.rate(view.flops, row.time_us) if row.time_us and view.flops else "", ""),
+        "gain": (figures.gain(row.gain) if row.gain is not None and row.number else "", tone if row.verdict else ""),
+        "speed-up": (figures.ratio(speedup) if speedup is not None else "", ""),
+        "throughput": (figures.rate(view.flops, row.time_us) if row.time_us and view.flops else "", ""),
         "error": (error, "dim"),
         "moves": ("  " + _path(row), "" if row.time_us is not None else "dim"),
     }
@@ -194,7 +195,7 @@ def _time(row: Row, epoch: int) -> str:
     """The time; one that was taken at another clock does not compare, and is marked."""
     if row.time_us is None:
         return ""
-    return f"{'' if row.epoch == epoch else '~'}{fmt.time(row.time_us)}"
+    return f"{'' if row.epoch == epoch else '~'}{figures.time(row.time_us)}"
 
 
 def _path(row: Row) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
+from cake_tui import figures
+from cake_tui.model.measure import STALE_NAMES
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
 from cake_tui.tui.pane import Pane
@@ -13,13 +15,6 @@ from cake_tui.tui.views import View
 LABEL = 9
 VALUE = 19
 SPARK = 20
-
-# What each stale-clock code means, in the words of the screen.
-CODES = {
-    "S0": "no reading", "S1": "clock below its normal", "S2": "rate moved within a series", "S3": "throttled",
-    "S4": "load of others", "S5": "power limit", "S6": "too hot", "S7": "clocks changed", "S8": "drift of the witness",
-    "S9": "another process on the device",
-}  # fmt: skip
 
 
 class Clocks(Pane):
@@ -46,7 +41,7 @@ def _reading(view: View, name: str, field: str, text: str, width: int) -> Line:
     if view.telemetry.value(field) is None:
         since = view.telemetry.missing_since.get(field)
         why = view.telemetry.why.get(field, "")
-        told = f"n/a since {fmt.clock(since)}" if since else fmt.UNKNOWN
+        told = f"n/a since {fmt.clock(since)}" if since else figures.UNKNOWN
         return (
             (fmt.pad(f" {name}", LABEL), "dim"),
             (f"{told}  {fmt.visible(why, 120)}".rstrip(), "warn" if since else "dim"),
@@ -66,7 +61,7 @@ def _readings(view: View, width: int) -> list[Line]:
         lines += _gpu(view, width)
     else:
         rate, best = value("rate"), telemetry.greatest.get("rate")
-        share = f" {fmt.percent(rate / best, 0)}" if rate and best else ""
+        share = f" {figures.percent(rate / best, 0)}" if rate and best else ""
         lines.append(_reading(view, "rate", "rate", f"{_n(rate)} add/ns{share}", width))
     lines.append(_reading(view, "load", "load", f"{_n(value('load'))} others", width))
     lines.append(_reading(view, "steal", "steal_pct", f"{_n(value('steal_pct'))} %", width))
@@ -81,10 +76,10 @@ def _gpu(view: View, width: int) -> list[Line]:
     for name, field in (("SM", "sm_mhz"), ("memory", "memory_mhz")):
         best = telemetry.greatest.get(field)
         now = value(field)
-        share = f" {fmt.percent(now / best, 0)}" if now and best else ""
+        share = f" {figures.percent(now / best, 0)}" if now and best else ""
         lines.append(_reading(view, name, field, f"{_n(now)} MHz{share}", width))
     lines.append(_reading(view, "power", "power_w", f"{_n(value('power_w'))} W", width))
-    reasons = ", ".join(telemetry.words("reasons")) or "none"
+    reasons = ", ".join(telemetry.reasons) or "none"
     lines.append(
         ((fmt.pad(" throttle", LABEL), "dim"), (fmt.visible(reasons, 200), "" if reasons == "none" else "warn"))
     )
@@ -97,7 +92,7 @@ def _gpu(view: View, width: int) -> list[Line]:
 def _noise(view: View, width: int) -> list[Line]:
     history, trail = view.history, view.trail
     room = max(0, min(SPARK, width - LABEL - VALUE - 1))
-    noise = fmt.percent(history.pair_noise, 2)
+    noise = figures.percent(history.pair_noise, 2)
     of = f" of #{history.noise_of}" if history.noise_of is not None and history.pair_noise is not None else ""
     lines: list[Line] = [
         (
@@ -107,13 +102,13 @@ def _noise(view: View, width: int) -> list[Line]:
         ),
     ]
     if trail.drift:
-        words = fmt.percent(math.expm1(trail.drift[-1]), 1, sign=True)
+        words = figures.percent(math.expm1(trail.drift[-1]), 1, sign=True)
         lines.append(
             ((fmt.pad(" drift", LABEL), "dim"), (fmt.pad(words, VALUE), ""), (fmt.spark(trail.drift, room), "accent"))
         )
     gate = trail.last_gate
     if gate is not None:
-        words = f"#{gate.candidate} {gate.decision} {fmt.gain(gate.gain)} ± {fmt.percent(gate.half_width, 1)}"
+        words = f"#{gate.candidate} {gate.decision} {figures.gain(gate.gain)} ± {figures.percent(gate.half_width, 1)}"
         lines.append(((fmt.pad(" gate", LABEL), "dim"), (words, ""), (f"  {gate.series} series", "dim")))
     return lines
 
@@ -123,7 +118,7 @@ def _guards(view: View, width: int) -> list[Line]:
         return [((fmt.pad(" stale", LABEL), "dim"), ("no code fired", "dim"))]
     lines: list[Line] = []
     for guard in sorted(view.trail.guards.values(), key=lambda g: g.t, reverse=True):
-        meaning = CODES.get(guard.code, "")
+        meaning = STALE_NAMES.get(guard.code, "")
         at = "" if guard.candidate is None else f" at #{guard.candidate}"
         lines.append((
             (fmt.pad(" stale", LABEL), "dim"),
@@ -136,7 +131,7 @@ def _guards(view: View, width: int) -> list[Line]:
 
 
 def _n(value: float | None) -> str:
-    return fmt.UNKNOWN if value is None else f"{value:.3g}"
+    return figures.UNKNOWN if value is None else f"{value:.3g}"
 
 
 PLUGIN: type[Pane] = Clocks

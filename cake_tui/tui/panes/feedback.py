@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from textual.binding import Binding
 
+from cake_tui import figures
 from cake_tui.model.row import Row
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
@@ -71,7 +72,7 @@ class Feedback(Pane):
 def _head(row: Row, value: dict[str, Any] | None) -> Line:
     glyph, word, tone = fmt.outcome_mark(fmt.outcome_name(row.outcome, row.verdict, row.number))
     what = fmt.visible((value or {}).get("action_taken") or row.proposal.text, 200)
-    gained = f"  {fmt.gain(row.gain)}" if row.gain is not None and row.number else ""
+    gained = f"  {figures.gain(row.gain)}" if row.gain is not None and row.number else ""
     return (
         (f" {glyph} {word}", tone + ("word" if tone in ("good", "bad", "warn") else "")),
         (gained, ""),
@@ -88,7 +89,7 @@ def _findings(value: dict[str, Any] | None, row: Row, width: int) -> list[Line]:
         if not isinstance(finding, dict):
             continue
         share = finding.get("confidence")
-        sure = fmt.percent(float(share), 0) if isinstance(share, (int, float)) else fmt.UNKNOWN
+        sure = figures.percent(float(share), 0) if isinstance(share, (int, float)) else figures.UNKNOWN
         lines.append((
             (" ▸ ", "warn"),
             (fmt.visible(finding.get("label"), 80), "warnword"),
@@ -176,8 +177,8 @@ def _from_row(row: Row, view: View) -> list[Line]:
         "outcome": row.outcome,
         "verdict": row.verdict,
         "reason": row.reason or None,
-        "time": fmt.time(row.time_us) if row.time_us is not None else None,
-        "throughput": fmt.rate(view.flops, row.time_us) if row.time_us is not None else None,
+        "time": figures.time(row.time_us) if row.time_us is not None else None,
+        "throughput": figures.rate(view.flops, row.time_us) if row.time_us is not None else None,
         "max_abs_err": row.max_abs_err,
         "schedule": row.schedule.text if row.schedule else None,
         "base": row.proposal.base,

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from textual.binding import Binding
 
+from cake_tui import figures
 from cake_tui.model.row import Row
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
@@ -83,7 +84,7 @@ class History(Pane):
         if not any(row.time_us is not None for row in history.rows):
             return [((" no candidate has been measured yet", "dim"),)]
         if plot_width < 8 or height < 3:
-            return [((f" best {fmt.time(view.best_us)}  {fmt.rate(view.flops, view.best_us)}", ""),)]
+            return [((f" best {figures.time(view.best_us)}  {figures.rate(view.flops, view.best_us)}", ""),)]
         extra = 1 + (height >= 7) + (height >= 9 and bool(history.marks))  # axis, failures, marks
         rows = height - extra
         count = len(history.rows)
@@ -179,7 +180,7 @@ class History(Pane):
         out: dict[int, str] = {}
         for part in range(parts + 1):
             value = scale.at(part / parts)
-            text = fmt.time(value, 3) if self._times(view) else f"{value / _unit(view)[1]:.3g}"
+            text = figures.time(value, 3) if self._times(view) else f"{value / _unit(view)[1]:.3g}"
             out[scale.row(value)] = text if value else "0"
         return out
 

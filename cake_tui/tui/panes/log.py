@@ -10,7 +10,7 @@ from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
 from cake_tui.tui.pane import Pane
 from cake_tui.tui.views import View
-from cake_tui.tui.words import GROUPS, QUIET, line_of
+from cake_tui.tui.words import GROUPS, QUIET, toned
 
 SHOWN = ("events", "everything", *GROUPS)
 
@@ -86,7 +86,7 @@ class Log(Pane):
             event = view.journal.event(index)
             if event is None:
                 return (("  (not readable any more)", "dim"),)
-            tone, text = line_of(event)
+            tone, text = toned(event, view.history)
             known = self._lines[index] = ((f" {fmt.clock(event.t)} ", "dim"), (text, tone))
         return known
 

@@ -1,0 +1,79 @@
+"""Where a session stands: its summary, one line of it, and its record as lines for whoever follows along."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from cake_tui import figures
+from cake_tui.errors import DAMAGED, UserError
+from cake_tui.model import layout
+from cake_tui.model.event import Event
+from cake_tui.model.history import History
+from cake_tui.store.line import progress_of, visible
+from cake_tui.store.lock import engine_of, state_now
+from cake_tui.store.reading import JournalReader
+from cake_tui.store.snapshot import fold, read_head
+from cake_tui.store.summary import Summary, summarise
+
+
+def summary_of(session: Path) -> Summary:
+    """Return a session's summary from its snapshot, else from its journal; raises UserError (DAMAGED)."""
+    head = read_head(session)
+    if head is not None:
+        summary = head.summary
+    else:
+        history = fold(session).history
+        if history.session is None:
+            raise UserError(f"{session / layout.JOURNAL} holds no session", DAMAGED)
+        summary = summarise(history)
+    return msgspec.structs.replace(summary, state=state_now(summary.state, session))
+
+
+def line_about(session: Path) -> str:
+    """Return one line: state, budget, best, how long without a win; raises UserError (DAMAGED)."""
+    summary = summary_of(session)
+    counts = summary.candidates
+    parts = [
+        f"{summary.name} {summary.state.upper()}" + (f" ({summary.reason})" if summary.reason else ""),
+        f"{counts.effective}/{counts.budget} candidates",
+        f"{figures.duration(summary.elapsed_s)} of {summary.hours:g} h",
+    ]
+    if summary.best is not None:
+        gain = f", {figures.ratio(summary.speedup.baseline)} the baseline" if summary.speedup.baseline else ""
+        parts.append(f"best #{summary.best.candidate} {figures.time(summary.best.time_us)}{gain}")
+        parts.append(f"{summary.stalled_rounds} rounds without a win")
+    holder = engine_of(session)
+    if holder is not None and holder.note:
+        parts.append(holder.note)
+    return visible(" · ".join(parts))
+
+
+class Progress:
+    """Folds a growing journal and says what each event means at its own moment."""
+
+    def __init__(self, session: Path) -> None:
+        self.history = History()
+        self._reader = JournalReader(session / layout.JOURNAL)
+
+    def events(self) -> Iterator[Event]:
+        """Fold and yield what was appended since the last call."""
+        for event in self._reader.read():
+            if event.seq > self.history.seq:
+                self.history.apply(event)
+                yield event
+
+    def lines(self) -> Iterator[str]:
+        """Fold what was appended since the last call and yield its lines."""
+        for event in self.events():
+            line = progress_of(event, self.history)
+            if line is not None:
+                yield f"{event.t}  {line}"
+
+
+def last_lines(session: Path, most: int) -> list[str]:
+    """Return the last lines of a session."""
+    return list(deque(Progress(session).lines(), maxlen=most))
