@@ -24,28 +24,24 @@ _MINUS = PRECEDENCE["*"] + 1
 
 def show(expr: Expr, least: int = 0) -> str:
     """Print `expr`, in parentheses where its operator binds more loosely than `least`."""
-    match expr:
-        case Number(value):
-            text = "inf" if value == float("inf") else repr(value)
-        case Name(name):
-            text = name
-        case Unary("-", operand):
-            text = f"-{show(operand, _MINUS)}"
-            return f"({text})" if least > _MINUS else text
-        case Unary(_, operand):
-            text = f"not {show(operand, _NOT)}"
-            return f"({text})" if least > _NOT else text
-        case Binary(op, left, right):
-            level = PRECEDENCE[op]
-            inner = level + 1 if op in COMPARISONS else level
-            gap = "" if op in _TIGHT else " "
-            text = f"{show(left, inner)}{gap}{op}{gap}{show(right, level + 1)}"
-            return f"({text})" if level < least else text
-        case Call(function, arguments):
-            text = f"{function}({', '.join(show(argument) for argument in arguments)})"
-        case Ref():
-            text = show_ref(expr)
-    return text
+    if type(expr) is Name:
+        return expr.name
+    if type(expr) is Number:
+        return "inf" if expr.value == float("inf") else repr(expr.value)
+    if type(expr) is Binary:
+        level = PRECEDENCE[expr.op]
+        inner = level + 1 if expr.op in COMPARISONS else level
+        gap = "" if expr.op in _TIGHT else " "
+        text = f"{show(expr.left, inner)}{gap}{expr.op}{gap}{show(expr.right, level + 1)}"
+        return f"({text})" if level < least else text
+    if type(expr) is Ref:
+        return show_ref(expr)
+    if type(expr) is Call:
+        return f"{expr.function}({', '.join([show(argument) for argument in expr.arguments])})"
+    assert type(expr) is Unary  # the last kind there is
+    sign, tight = ("-", _MINUS) if expr.op == "-" else ("not ", _NOT)
+    text = f"{sign}{show(expr.operand, tight)}"
+    return f"({text})" if least > tight else text
 
 
 def show_ref(ref: Ref) -> str:
@@ -54,10 +50,9 @@ def show_ref(ref: Ref) -> str:
 
 
 def _index(index: Index) -> str:
-    match index:
-        case All():
-            return ":"
-        case Span(start, length, axis):
-            return f"{axis} in {show(start)} +: {show(length)}" if axis else f"{show(start)} +: {show(length)}"
-        case _:
-            return show(index)
+    if type(index) is All:
+        return ":"
+    if type(index) is Span:
+        run = f"{show(index.start)} +: {show(index.length)}"
+        return f"{index.axis} in {run}" if index.axis else run
+    return show(index)  # type: ignore[arg-type]
