@@ -1,6 +1,6 @@
 """The gate on this CPU: a kernel against itself, against one made 2 % slower, and that one's holder made faster.
 
-    python -m tests.benchmarks.gate_cpu [--comparisons 100] [--slower 30] [--faster 30] [--keep FILE]
+    python -m tests.benchmarks.gate_cpu [--comparisons 100] [--slower 30] [--faster 30] [--keep]
 
 Wanted: at most 1 of 100 self-comparisons accepted, the slower kernel never, the faster one 9 times of 10. With
 --keep the figures are appended to a file with machine, commit and date, and printed beside the last ones there.
@@ -11,16 +11,12 @@ from __future__ import annotations
 
 import argparse
 import collections
-import datetime
 import json
 import math
-import platform
 import random
 import statistics
-import subprocess
 import sys
 import time
-from pathlib import Path
 
 import msgspec
 
@@ -35,10 +31,13 @@ from cake_tui.model.measure import Series
 from cake_tui.steps.gate import gate
 from cake_tui.steps.measure import Ask, Take, answer, ratios
 from cake_tui.steps.noise import Guard, calibrate
+from tests.benchmarks import record
 
 SLOWER = 0.02
-FIRST_SPIN = 2000  # iterations behind each task, to calibrate with
-CALIBRATION_SERIES = 12
+FIRST_SPIN = 500  # iterations behind each task, to begin with
+CALIBRATION_SERIES = 24
+STEPS = 10  # of the bisection
+CLOSE = 0.003
 KNOBS = {"vector": 16, "thread_m": 8, "thread_n": 2}
 
 
@@ -81,17 +80,27 @@ def decisions(take: Take, noise: float, count: int, label: str) -> dict[str, int
     return dict(found)
 
 
+def calibrated(one: Trial, guard: Guard, plain: Lowered, fast: Subject) -> tuple[Subject, int, float]:
+    """Return the kernel made about 2 % slower, the loop's length and by how much it is slower as measured."""
+    spin, low, high = FIRST_SPIN, 0, 0
+    for attempt in range(STEPS):
+        slow, _ = one.build(slowed(plain, spin))
+        share = math.expm1(-median_gain(pairs_of(one, guard, fast, slow, attempt + 1)))
+        print(f"{spin} iterations a task: slower by {share:.2%}", file=sys.stderr)
+        if abs(share - SLOWER) < CLOSE:
+            break
+        low, high = (spin, high) if share < SLOWER else (low, spin)
+        spin = (low + high) // 2 if high else 2 * spin
+    return slow, spin, share
+
+
 def measured(one: Trial, guard: Guard, args: argparse.Namespace) -> dict[str, object]:
     """Run the three comparisons and return their figures."""
     device = one.chosen.device
     schedule = ir.default_schedule(one.problem, "packed", device.target, device).with_knobs(KNOBS)
     plain = one.on_paper(schedule).full
     fast, _ = one.build(plain)
-    trial_slow, _ = one.build(slowed(plain, FIRST_SPIN))
-    loss = -median_gain(pairs_of(one, guard, fast, trial_slow, 1))
-    spin = round(FIRST_SPIN * math.log1p(SLOWER) / loss)
-    slow, _ = one.build(slowed(plain, spin))
-    share = math.expm1(-median_gain(pairs_of(one, guard, fast, slow, 2)))
+    slow, spin, share = calibrated(one, guard, plain, fast)
     noise = calibrate(pairs_of(one, guard, fast, fast, 3)).pair_noise
     print(f"{schedule.text}; pair noise {noise:.2%}; slower by {share:.2%} with {spin} iterations a task")
     return {
@@ -104,25 +113,13 @@ def measured(one: Trial, guard: Guard, args: argparse.Namespace) -> dict[str, ob
     }
 
 
-def keep(path: Path, figures: dict[str, object]) -> None:
-    """Append the figures and print the last ones kept before."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    if lines:
-        print(f"last time: {lines[-1]}")
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    header = {"date": now, "commit": commit.stdout.strip(), "machine": platform.machine()}
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps({**header, **figures}) + "\n")
-
-
 def main() -> int:
     """Print the figures; 1 where they are not what is wanted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--comparisons", type=int, default=100)
     parser.add_argument("--slower", type=int, default=30)
     parser.add_argument("--faster", type=int, default=30)
-    parser.add_argument("--keep", type=Path)
+    parser.add_argument("--keep", action="store_true")
     args = parser.parse_args()
     chosen = choose(argparse.Namespace(backend="cpu", device=None))
     problem = kernels.load("matmul_bias_relu", target="c", shapes=[])
@@ -136,8 +133,8 @@ def main() -> int:
         return error.exit_code
     figures = {"cpu": chosen.device.name, "cores": chosen.device.cores, **figures}
     print(json.dumps(figures, indent=1))
-    if args.keep is not None:
-        keep(args.keep, figures)
+    if args.keep:
+        record.keep("gate_cpu", figures)
     counts = {name: figures[name] for name in ("itself", "slower", "faster")}
     accepted = {name: found.get("accept", 0) for name, found in counts.items() if isinstance(found, dict)}
     wanted = (
