@@ -86,6 +86,7 @@ class Block:
         self.ranges: dict[tuple[object, ...], tuple[Reach, Reach, int]] = {}
         self.touched: dict[tuple[object, ...], tuple[Touch, ...]] = {}
         self.walked: dict[Path, bool] = {}
+        self.bounds: dict[Path, frozenset[str]] = {}  # names that a loop's range depends on
 
     def clashes(self, corner: Mapping[str, Reach]) -> list[Clash]:
         """Run the block whose grid axes have the values of `corner`; return what the machine found."""
@@ -194,7 +195,9 @@ class Block:
 
     def _range(self, loop: ir.For, path: Path, spans: dict[str, Reach]) -> tuple[Reach, Reach, int]:
         """Where a loop starts and stops, and its step."""
-        names = names_in(loop.start) | names_in(loop.stop) | names_in(loop.step)
+        names = self.bounds.get(path)
+        if names is None:
+            names = self.bounds[path] = names_in(loop.start) | names_in(loop.stop) | names_in(loop.step)
         key = (path, *[spans.get(name) for name in names])
         found = self.ranges.get(key)
         if found is None:
