@@ -103,7 +103,8 @@ class Child:
             poller.register(self._jobs, select.POLLOUT)
         poller.poll(seconds * 1e3)
         self._write()
-        ended = self._read()
+        gone = self.has_ended()  # what it left behind may hold the pipe open
+        ended = self._read() or gone
         while b"\n" in self._incoming:
             line, _, self._incoming = self._incoming.partition(b"\n")
             reply = self._take(line)
@@ -116,6 +117,14 @@ class Child:
     def has_ended(self) -> bool:
         """Say whether the process is gone already."""
         return self._process.poll() is not None
+
+    def is_stopped(self) -> bool:
+        """Say whether it stands still by a signal, its own timers with it."""
+        try:
+            state = Path(f"/proc/{self.pid}/stat").read_bytes()
+        except OSError:
+            return False
+        return state[state.rindex(b")") + 2 :][:1] == b"T"
 
     def resident_bytes(self) -> int:
         """Return its resident memory, 0 where it cannot be read."""

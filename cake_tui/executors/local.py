@@ -43,6 +43,7 @@ from cake_tui.model.jobs import (
 from cake_tui.model.outcome import WrongAnswer
 
 START_S = 60.0  # numpy, the runtime's compile; usually a fifth of a second
+STOPPED_S = 2.0  # a process that a kernel stopped has at least so long to go on
 MEMORY_SHARE = 0.6  # of the machine's, for one evaluator
 
 
@@ -252,17 +253,22 @@ class Local:
 
     def _run(self, job: EvaluatorJob, timeout_s: float, wait: Wait | None) -> EvaluatorReply:
         evaluator, limit = self._evaluator, Limit(timeout_s)
+        run_limit_s = getattr(job, "run_limit_s", 0.0)
+        stopped = Limit(max(run_limit_s, STOPPED_S))
         evaluator.send(job)
         while True:
             try:
                 reply = evaluator.poll(TICK_S)
             except EOFError:
-                return self._lost_by_itself(getattr(job, "run_limit_s", 0.0))
+                return self._lost_by_itself(run_limit_s)
             if reply is not None:
                 return reply
             if limit.tick():
                 self._replace()
                 return Lost(f"still running after {timeout_s:g} s", timed_out=True, limit_s=timeout_s)
+            if stopped.tick(counts=evaluator.is_stopped()):
+                self._replace()
+                return Lost(f"its process stood still for {stopped.seconds:g} s", timed_out=True, limit_s=run_limit_s)
             resident = evaluator.resident_bytes()
             if resident > self.memory_bytes:
                 self._replace()

@@ -40,7 +40,7 @@ class CpuHost:
 
     def __init__(self, store: Path, device: Device) -> None:
         self.runtime = Runtime(device.cores)
-        self.libraries = Libraries(store)
+        self.libraries = Libraries(self.runtime, store)
         self.repeats = Repeats()
         self.peers = Peers(device.cores)
         self._referee: Referee | None = None

@@ -106,6 +106,15 @@ class Runtime:
         self.library.cake_run_limited(ctypes.byref(batch), int(limit_s * 1e9))
         return Ran(batch.ns, batch.busy_max_ns, batch.busy_mean_ns, bool(batch.state_changed))
 
+    @contextlib.contextmanager
+    def limited(self) -> Iterator[None]:
+        """End this process where what is done inside outlives the limit of one run: loading runs code too."""
+        self.library.cake_limit_begin(int(self.run_limit_s * 1e9))
+        try:
+            yield
+        finally:
+            self.library.cake_limit_end()
+
     def rate(self) -> float:
         """Return dependent additions a nanosecond: the fastest of eight loops, about a millisecond together.
 
@@ -161,6 +170,8 @@ class Runtime:
         library.cake_rate.argtypes = [ctypes.c_uint64]
         library.cake_run_limited.argtypes = [ctypes.POINTER(_CBatch), ctypes.c_int64]
         library.cake_run_limited.restype = None
+        library.cake_limit_begin.argtypes = [ctypes.c_int64]
+        library.cake_limit_begin.restype = library.cake_limit_end.restype = None
         library.cake_name_region.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_char_p]
         library.cake_pin.argtypes = [ctypes.POINTER(ctypes.c_int32)]
         library.cake_pin.restype = None

@@ -33,8 +33,9 @@ def failed(reason: str, **limits: Any) -> Ended:
 class Libraries:
     """Loaded binaries by hash. The last few stay loaded: holder and candidates come back often."""
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, runtime: Runtime, store: Path) -> None:
         self.store = store
+        self._runtime = runtime
         self._loaded: OrderedDict[str, ctypes.CDLL] = OrderedDict()
 
     def load(self, sha256: str) -> ctypes.CDLL:
@@ -44,7 +45,8 @@ class Libraries:
             return self._loaded[sha256]
         path = binary_path(self.store, sha256)
         try:
-            library = ctypes.CDLL(str(path), mode=ctypes.DEFAULT_MODE)
+            with self._runtime.limited():
+                library = ctypes.CDLL(str(path), mode=ctypes.DEFAULT_MODE)
         except OSError as error:
             reason = str(error).replace(str(path), sha256[:12])
             raise failed(f"the loader refuses the binary: {reason}") from None

@@ -113,7 +113,7 @@ static void on_tick(int number) {
     kill(getpid(), SIGKILL);
 }
 
-static void limit_begin(int64_t ns) {
+void cake_limit_begin(int64_t ns) {
     if (!limit_ready || ns <= 0) return;
     int64_t tick = ns / LIMIT_TICKS + 1;
     struct itimerspec each = {{tick / 1000000000, tick % 1000000000}, {tick / 1000000000, tick % 1000000000}};
@@ -121,15 +121,15 @@ static void limit_begin(int64_t ns) {
     timer_settime(limit_timer, 0, &each, NULL);
 }
 
-static void limit_end(void) {
+void cake_limit_end(void) {
     static const struct itimerspec never;
     if (limit_ready) timer_settime(limit_timer, 0, &never, NULL);
 }
 
 void cake_run_limited(struct cake_batch *batch, int64_t limit_ns) {
-    limit_begin(limit_ns);
+    cake_limit_begin(limit_ns);
     cake_run(batch);
-    limit_end();
+    cake_limit_end();
 }
 
 void cake_watch_faults(int fd) {
