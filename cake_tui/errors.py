@@ -36,10 +36,14 @@ class Ended(Exception):
         self.outcome = outcome
 
 
+def printable(text: str) -> str:
+    """Return outside text on one line, with whatever is no printable character spelled out."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
 def quoted(text: str) -> str:
     """Return outside text in double quotes, on one line and of bounded length, whatever it holds."""
-    cut = text[:80] + ("…" if len(text) > 80 else "")
-    return '"' + "".join(char if char.isprintable() else repr(char)[1:-1] for char in cut) + '"'
+    return f'"{printable(text[:80])}{"…" if len(text) > 80 else ""}"'
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -101,7 +101,8 @@ def _round(ctx: Context) -> Events:
     """Propose, plan, build, check, measure, gate, explain, decide."""
     history = ctx.history
     number = history.round + 1
-    for queued in [one for one in history.queue.values() if one.moves[:1] and one.moves[0].action == propose.REVERT]:
+    menu = ctx.menu.current(history)
+    for queued in [one for one in history.queue.values() if one.moves and menu.reverts(one.moves[0])]:
         yield propose.revert(ctx, queued.who, queued.reason, queued.id)
     yield ev.RoundBegan(round=number, size=ctx.settings.proposing.round, incumbent=history.incumbent)
     wins = len(history.wins)

@@ -14,6 +14,12 @@ from cake_tui.errors import UserError, did_you_mean, quoted
 PACKAGE = Path(__file__).parent
 
 
+def packaged(name: str) -> Path:
+    """Return a file or folder that comes with the package: ``actions.toml``, ``kernels``."""
+    installed = PACKAGE / "_data" / name
+    return installed if installed.exists() else PACKAGE.parent / name  # a source tree, or an editable installation
+
+
 def names(place: str) -> tuple[str, ...]:
     """List the plug-ins in a folder of the package, ``agents`` or ``ir/build/contraction``, sorted.
 

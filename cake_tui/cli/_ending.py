@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 
 from cake_tui.config import cache_dir
-from cake_tui.errors import BUG, ENVIRONMENT, UserError
+from cake_tui.errors import BUG, ENVIRONMENT, UserError, printable
 from cake_tui.store.files import NO_SPACE
 
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
@@ -78,7 +78,7 @@ def complain(message: str) -> None:
     """Write an error to stderr, one line a mistake; control characters of outside text are escaped."""
     for line in message.rstrip("\n").split("\n"):
         with contextlib.suppress(OSError):  # nobody listens: the exit code says it all the same
-            print("".join(c if c.isprintable() else repr(c)[1:-1] for c in line), file=sys.stderr)
+            print(printable(line), file=sys.stderr)
 
 
 def _open_what_is_closed() -> None:

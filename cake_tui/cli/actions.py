@@ -17,6 +17,7 @@ from cake_tui.errors import OK
 from cake_tui.menu import editing
 from cake_tui.menu.action import spelled
 from cake_tui.menu.words import typed_values
+from cake_tui.model.device import TARGETS
 from cake_tui.model.problem import Problem
 from cake_tui.toml import read_document, read_text, shown_path
 
@@ -24,7 +25,7 @@ from cake_tui.toml import read_document, read_text, shown_path
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the kernel, the target, the file and what to change in it."""
     parser.add_argument("kernel", metavar="KERNEL", nargs="?", default="matmul_bias_relu", help="(matmul_bias_relu)")
-    parser.add_argument("--target", choices=("c", "cuda"), help="c: the CPU; cuda: a GPU (what the kernel is for)")
+    parser.add_argument("--target", choices=TARGETS, help="c: the CPU; cuda: a GPU (what the kernel is for)")
     parser.add_argument("--file", metavar="FILE", type=Path, help="another actions.toml")
     parser.add_argument("--enable", metavar="ACTION", help="take this action into the menu again")
     parser.add_argument("--disable", metavar="ACTION", help="take this action out of the menu")

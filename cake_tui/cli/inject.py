@@ -15,7 +15,7 @@ from cake_tui.cli import Command
 from cake_tui.cli._session import add_session_arguments, ask, folder_of
 from cake_tui.errors import UserError
 from cake_tui.menu import LiveMenu
-from cake_tui.model.schedule import KnobValue
+from cake_tui.menu.words import typed_values
 from cake_tui.store.snapshot import fold
 
 
@@ -56,19 +56,10 @@ def _read(name: str) -> str:
 def _values(text: str) -> dict[str, object]:
     place, equals, listed = text.partition("=")
     action, dot, parameter = place.strip().partition(".")
-    values = [_value(word.strip()) for word in listed.split(",") if word.strip()]
+    values = typed_values(listed)
     if not equals or not dot or not action or not parameter or not values:
         raise UserError(f'--values: found "{text}", allowed: ACTION.PARAMETER=V,V,..., as apply_unroll.factor=1,2,4')
     return {"action": action, "parameter": parameter, "values": values}
-
-
-def _value(word: str) -> KnobValue:
-    if word in ("true", "false"):
-        return word == "true"
-    try:
-        return int(word)
-    except ValueError:
-        return word
 
 
 PLUGIN: Command = Command("cake-tui inject first 'apply_register_block(4, 8)'", add_arguments, run)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -62,25 +61,17 @@ def _what_goes_on(history: History) -> str:
 
 def _edited_settings(path: Path, history: History) -> dict[str, Any]:
     """Return the settings in ``session.toml`` that differ from the journal's: a person edited them."""
-    file = path / layout.SETTINGS
-    table = read_document(path).get("settings", {})
+    document = read_document(path)
+    table = document.value.get("settings", {})
     if not isinstance(table, dict):
-        raise UserError(f"{file}: settings: found {type(table).__name__}, allowed: a table")
+        raise UserError(f"{document.label}: settings: found {type(table).__name__}, allowed: a table")
     known = Settings().flat()
     for name, value in table.items():
+        place = document.at(("settings", name))
         if name not in known:
-            raise UserError(f'{_place(file, name)}: settings.{name}: no setting "{name}"{did_you_mean(name, known)}')
+            raise UserError(f'{place}: settings.{name}: no setting "{name}"{did_you_mean(name, known)}')
         try:
             Settings().changed(**{name: value})
         except UserError as error:
-            raise UserError(f"{_place(file, name)}: {error}") from None
+            raise UserError(f"{place}: {error}") from None
     return {name: value for name, value in table.items() if value != history.settings.get(name)}
-
-
-def _place(file: Path, key: str) -> str:
-    """``<file>:<line>`` of a key."""
-    pattern = re.compile(rf'\s*"?{re.escape(key)}"?\s*=')
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-        if pattern.match(line):
-            return f"{file}:{number}"
-    return str(file)

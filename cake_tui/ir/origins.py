@@ -18,7 +18,7 @@ from cake_tui.ir.program import Buffer, Program, Size
 from cake_tui.ir.refusal import nearest_value, refuse
 from cake_tui.model.device import Device, Target
 from cake_tui.model.problem import Problem
-from cake_tui.model.schedule import Knob, KnobValue, Schedule
+from cake_tui.model.schedule import Knob, KnobValue, Schedule, is_legal
 
 TEMPLATE = "template"
 TEXT = "text-"
@@ -161,10 +161,10 @@ def _checked(
                 f"one of {', '.join(known) or 'none'}", step="build",
             )  # fmt: skip
         legal = known[name].values
-        if not any(value == other and type(value) is type(other) for other in legal):
+        if not is_legal(value, legal):
             raise refuse(
                 "knob", name, f"{name} = {value}", f"one of {' '.join(str(other) for other in legal)}",
-                nearest=nearest_value(value, legal), step="build",
+                nearest=str(nearest_value(value, legal)), step="build",
             )  # fmt: skip
     return {name: given.get(name, knob.default) for name, knob in known.items()}
 

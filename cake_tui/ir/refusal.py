@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from cake_tui.errors import Ended
 from cake_tui.model.diagnostic import Diagnostic
@@ -25,10 +25,9 @@ def refuse_with(diagnostic: Diagnostic, step: str) -> Ended:
     return Ended(Rejected(step=step, reason=diagnostic.text, diagnostics=(diagnostic,)))
 
 
-def nearest_value(asked: KnobValue, values: Iterable[KnobValue]) -> str:
+def nearest_value(asked: KnobValue, values: Sequence[KnobValue]) -> KnobValue:
     """Return the legal value nearest to `asked`: by distance for numbers, else the first."""
-    known = tuple(values)
-    numbers = [value for value in known if isinstance(value, int) and not isinstance(value, bool)]
+    numbers = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
     if isinstance(asked, int) and not isinstance(asked, bool) and numbers:
-        return str(min(numbers, key=lambda value: (abs(value - asked), value)))
-    return str(known[0]) if known else ""
+        return min(numbers, key=lambda value: (abs(value - asked), value))
+    return values[0]

@@ -16,10 +16,7 @@ _FILE = "kernel.toml"
 
 def places() -> tuple[Path, ...]:
     """Return the folders that hold kernels, the first one winning: the user's, then the packaged ones."""
-    packaged = registry.PACKAGE / "_data" / "kernels"
-    if not packaged.is_dir():  # a source tree, or an editable installation of one
-        packaged = registry.PACKAGE.parent / "kernels"
-    return (Path("kernels"), packaged)
+    return (Path("kernels"), registry.packaged("kernels"))
 
 
 def names() -> tuple[str, ...]:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from cake_tui.errors import UserError, did_you_mean
 from cake_tui.ir.expr import EvaluationError, ParseError, evaluate_int, parse
+from cake_tui.ir.origins import LARGEST_SIZE
+from cake_tui.ir.program import DTYPE_BYTES
 from cake_tui.model.problem import BufferSpec, Shape
 from cake_tui.toml import shown
 
-LARGEST_SIZE = 1 << 30
 LARGEST_BUFFER = 2**31 - 1  # elements: what an int index reaches
 LARGEST_BYTES = 32 << 30  # all buffers together; the check holds some of them twice in float64
-DTYPE_BYTES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2, "i32": 4, "u8": 1}
 
 
 def override(text: str, default: Shape) -> Shape:

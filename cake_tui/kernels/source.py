@@ -13,16 +13,17 @@ import msgspec
 
 from cake_tui import registry
 from cake_tui.errors import UserError, did_you_mean
+from cake_tui.ir.origins import LARGEST_SIZE
 from cake_tui.kernels.expressions import read_expression, value_at
 from cake_tui.kernels.folders import NAME, find, names
-from cake_tui.kernels.shapes import DTYPE_BYTES, LARGEST_SIZE, override, too_large
+from cake_tui.kernels.shapes import override, too_large
 from cake_tui.kernels.template import read_template
-from cake_tui.model.device import Target
+from cake_tui.model.device import TARGETS, Target
 from cake_tui.model.problem import BufferSpec, Family, Problem, Role, Shape
 from cake_tui.toml import Mistakes, Table, read_document, read_text, shown
 
-TARGETS: tuple[Target, ...] = get_args(Target)
 PEERS: Mapping[str, tuple[str, ...]] = {"c": ("numpy",), "cuda": ("cublas", "torch")}
+DTYPES = ("f32", "f64", "f16", "bf16", "i32", "u8")  # of buffers; tf32 is a way to compute
 FILLS = ("normal", "uniform", "zeros", "ones", "integers")
 _SIZE = re.compile(r"[A-Z][A-Za-z0-9_]{0,31}")
 _BUFFER = re.compile(r"[a-z][a-z0-9_]{0,31}")
@@ -303,7 +304,7 @@ def _read_buffer(one: Table, sizes: Sequence[str]) -> BufferSpec:
     name = one.text("name", required=True) or ""
     if name and (not _BUFFER.fullmatch(name) or name == "acc"):
         one.wrong("name", name, "lower-case letters, digits and _, beginning with a letter, and not acc")
-    dtype = one.choice("dtype", tuple(DTYPE_BYTES), "f32") or "f32"
+    dtype = one.choice("dtype", DTYPES, "f32") or "f32"
     shape = one.texts("shape", required=True)
     if one.value.get("shape") == []:
         one.wrong("shape", [], 'at least one extent: ["M", "K"]')

@@ -10,7 +10,7 @@ from cake_tui.errors import UserError
 from cake_tui.kernels.expressions import value_at
 from cake_tui.model.device import Target
 from cake_tui.model.problem import Shape, Template
-from cake_tui.model.schedule import Knob, KnobValue
+from cake_tui.model.schedule import Knob, KnobValue, is_legal
 from cake_tui.toml import Table, read_text
 
 TARGET_OF: Mapping[str, Target] = {".c": "c", ".cu": "cuda"}
@@ -117,7 +117,7 @@ def _read_knob(inner: Table, name: str, value: object) -> Knob | None:
     table.close()
     if not values:
         return None
-    if default is not None and not any(default == v and type(default) is type(v) for v in values):
+    if default is not None and not is_legal(default, values):
         table.wrong("default", default, ", ".join(str(v) for v in values))
         return None
     return Knob(name, values, values[0] if default is None else default)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -71,19 +71,6 @@ class Action(msgspec.Struct, frozen=True):
         names = [parameter.name for parameter in self.parameters]
         for values in itertools.product(*(parameter.values for parameter in self.parameters)):
             yield Move(self.name, tuple(zip(names, values)))
-
-
-def allows(parameter: Parameter, value: KnobValue) -> bool:
-    """Whether a value is one of the parameter's, of the same type (``true`` is not 1)."""
-    return any(value == legal and type(value) is type(legal) for legal in parameter.values)
-
-
-def nearest_value(value: KnobValue, values: Sequence[KnobValue]) -> KnobValue:
-    """Return the legal value closest to `value`; the first one where there is no distance."""
-    numbers = [legal for legal in values if isinstance(legal, int) and not isinstance(legal, bool)]
-    if isinstance(value, int) and not isinstance(value, bool) and numbers:
-        return min(numbers, key=lambda legal: abs(legal - value))
-    return values[0]
 
 
 def spelled(value: KnobValue) -> str:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from cake_tui import registry
 from cake_tui.errors import ENVIRONMENT, UserError, did_you_mean
-from cake_tui.menu.source import TARGETS, read_actions
+from cake_tui.menu.source import read_actions
+from cake_tui.model.device import TARGETS
 from cake_tui.model.schedule import KnobValue
 from cake_tui.toml import Document, Key, parse_document, read_text, shown, shown_path
 
@@ -115,5 +116,4 @@ def _write(path: Path, document: Document, text: str) -> Path:
 def _own(path: Path) -> Path:
     """Return the file to write: one of the working folder instead of the packaged one."""
     here = Path("actions.toml")
-    packaged = (registry.PACKAGE / "_data" / "actions.toml", registry.PACKAGE.parent / "actions.toml")
-    return here if path.resolve() in [file.resolve() for file in packaged] else path
+    return here if path.resolve() == registry.packaged("actions.toml").resolve() else path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
@@ -13,12 +13,11 @@ from cake_tui import ir, registry
 from cake_tui.errors import did_you_mean
 from cake_tui.menu.action import REVERT, Action, EditCall, Parameter
 from cake_tui.menu.space import Menu
-from cake_tui.model.device import Device, Target
+from cake_tui.model.device import TARGETS, Device, Target
 from cake_tui.model.problem import Problem
 from cake_tui.model.schedule import KnobValue
 from cake_tui.toml import Document, Mistakes, Table, read_document
 
-TARGETS: tuple[str, ...] = get_args(Target)
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 _MOST_MOVES = 4096
 _MOST_ACTIONS = 200
@@ -32,8 +31,7 @@ def find() -> Path:
     here = Path("actions.toml")
     if here.exists() or here.is_symlink():
         return here
-    packaged = registry.PACKAGE / "_data" / "actions.toml"
-    return packaged if packaged.is_file() else registry.PACKAGE.parent / "actions.toml"
+    return registry.packaged("actions.toml")
 
 
 def refuse_mistakes() -> None:

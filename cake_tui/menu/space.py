@@ -9,13 +9,13 @@ from functools import cached_property
 import msgspec
 
 from cake_tui import ir
-from cake_tui.ir.refusal import refuse
-from cake_tui.menu.action import Action, allows, nearest_value, spelled
+from cake_tui.ir.refusal import nearest_value, refuse
+from cake_tui.menu.action import Action, spelled
 from cake_tui.menu.words import parse, parse_moves
 from cake_tui.model.device import Device, Target
 from cake_tui.model.move import Level, Move
 from cake_tui.model.problem import Problem
-from cake_tui.model.schedule import Knob, Schedule
+from cake_tui.model.schedule import Knob, Schedule, is_legal
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Menu:
         if given != [parameter.name for parameter in action.parameters]:
             raise refuse("menu", action.name, f"arguments ({', '.join(given)})", action.signature)
         for parameter, (_, value) in zip(action.parameters, move.arguments):
-            if not allows(parameter, value):
+            if not is_legal(value, parameter.values):
                 allowed = ", ".join(map(spelled, parameter.values))
                 near = nearest_value(value, parameter.values)
                 raise refuse(

@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 
 from cake_tui.errors import UserError, did_you_mean
-from cake_tui.menu.action import Action, Parameter, allows, nearest_value, spelled
+from cake_tui.ir.refusal import nearest_value
+from cake_tui.menu.action import Action, Parameter, spelled
 from cake_tui.model.move import Move
-from cake_tui.model.schedule import KnobValue
+from cake_tui.model.schedule import KnobValue, is_legal
 from cake_tui.toml import shown
 
 _MOVE = re.compile(r"\s*(?P<name>[^\s(),+]+)\s*(?:\(\s*(?P<arguments>[^()]*?)\s*\))?\s*")
@@ -79,7 +80,7 @@ def _takes(action: Action, what: str) -> str:
 
 def _value(action: Action, parameter: Parameter, word: str) -> KnobValue:
     value = _typed(word)
-    if allows(parameter, value):
+    if is_legal(value, parameter.values):
         return value
     allowed = ", ".join(map(spelled, parameter.values))
     near = spelled(nearest_value(value, parameter.values))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
 Target = Literal["c", "cuda"]
+TARGETS: tuple[Target, ...] = get_args(Target)
 
 
 class Device(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from cake_tui.model.device import Target
 from cake_tui.model.schedule import Knob
 
 Family = Literal["contraction", "reduction", "elementwise"]
@@ -48,7 +49,7 @@ class Template(msgspec.Struct, frozen=True):
     """
 
     source: str
-    target: Literal["c", "cuda"]
+    target: Target
     entry: str
     knobs: tuple[Knob, ...]
     require: tuple[str, ...] = ()

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 KnobValue = int | bool | str
+
+
+def is_legal(value: KnobValue, values: Iterable[KnobValue]) -> bool:
+    """Whether a value is one of `values`, of the same type: True is not 1."""
+    return any(value == legal and type(value) is type(legal) for legal in values)
 
 
 class Knob(msgspec.Struct, frozen=True, gc=False):

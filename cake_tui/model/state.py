@@ -97,6 +97,11 @@ class State(msgspec.Struct):
         return self.rows[0].time_us if self.rows else None
 
     @property
+    def speedup(self) -> float | None:
+        """Baseline time over the incumbent's; None before there is one."""
+        return self.baseline_us / self.incumbent_us if self.baseline_us and self.incumbent_us else None
+
+    @property
     def budget_share(self) -> float:
         """Share of the budget that is used, by candidates or by time, whichever is more."""
         by_count = self.effective / max(1, int(self.settings.get("candidates", 600)))

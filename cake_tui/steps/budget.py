@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-import re
-
-import msgspec
-
 from cake_tui.config import Settings
 from cake_tui.errors import UserError
 from cake_tui.ir.work import work
+from cake_tui.model.goal import UNITS, Goal
 from cake_tui.model.history import History
-
-_GOAL = re.compile(r"^\s*(?P<number>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(?P<unit>\S.*?)\s*$")
-
-
-class Goal(msgspec.Struct, frozen=True):
-    """What the person asks the run to reach: a ratio to a peer or the baseline, a time or a throughput."""
-
-    number: float
-    unit: str  # us | tflops | baseline | peer | the name of one peer
-
-    @property
-    def text(self) -> str:
-        """As it is typed."""
-        return f"{self.number:g} {self.unit}"
 
 
 def parse_goal(text: str, peers: tuple[str, ...]) -> Goal:
-    """Read ``1.1 peer``, ``1.2 numpy``, ``100 baseline``, ``450 us`` or ``0.4 tflops``; raises UserError."""
-    units = ("us", "tflops", "baseline", "peer", *peers)
-    match = _GOAL.match(text)
-    unit = match["unit"].lower().replace("tflop/s", "tflops").removeprefix("x ") if match else ""
-    if match is None or unit not in units or float(match["number"]) <= 0:
+    """Read a goal for a problem with these peers; raises UserError."""
+    units = (*UNITS, *peers)
+    goal = Goal.read(text)
+    if goal is None or goal.unit not in units:
         raise UserError(
             f'--goal: found "{text}", allowed: a number above 0 and one of {", ".join(units)}, as "1.1 peer"'
         )
-    return Goal(float(match["number"]), unit)
+    return goal
 
 
 def reached(goal: Goal, history: History) -> bool:

@@ -15,11 +15,12 @@ from cake_tui.ir import cost
 from cake_tui.menu import Menu
 from cake_tui.model import event as ev
 from cake_tui.model.facts import Agreement
+from cake_tui.model.goal import Goal
 from cake_tui.model.history import History
 from cake_tui.model.lowered import Lowered
 from cake_tui.model.measure import GateResult
 from cake_tui.model.schedule import Schedule
-from cake_tui.steps import budget, noise
+from cake_tui.steps import noise
 from cake_tui.steps.build import Binaries
 from cake_tui.steps.plan import Plan, smoke_build
 
@@ -59,7 +60,7 @@ class Context:
     correction: cost.Correction
     guard: noise.Guard
     wait: Wait
-    goal: budget.Goal | None = None
+    goal: Goal | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     start: Schedule | None = None  # candidate 0; None: the kernel's first schedule
     subjects: dict[int, Binaries] = field(default_factory=dict)

@@ -15,8 +15,6 @@ from cake_tui.model.schedule import Schedule
 from cake_tui.steps import explain, keep, plan, screen
 from cake_tui.steps.context import Attempt, Context
 
-REVERT = "revert_last"
-
 
 def propose(ctx: Context, number: int) -> Generator[ev.Event, None, tuple[list[Attempt], list[Proposal]]]:
     """Steps 1 to 6: proposals become plans; what ends here is journaled, the rest is `Planned`."""
@@ -29,10 +27,10 @@ def propose(ctx: Context, number: int) -> Generator[ev.Event, None, tuple[list[A
     injected = [
         Proposal(history.incumbent or 0, queued.moves, queued.reason or "injected", "person", queued.who, queued.id)
         for queued in history.queue.values()
-        if queued.moves and queued.moves[0].action != REVERT
+        if queued.moves and not menu.reverts(queued.moves[0])
     ]
     proposals = injected + list(ctx.agent.propose(history, menu, wanted, rng))
-    reverts = [proposal for proposal in proposals if proposal.moves and proposal.moves[0].action == REVERT]
+    reverts = [proposal for proposal in proposals if proposal.moves and menu.reverts(proposal.moves[0])]
     papers: list[plan.Plan] = []
     attempts: list[Attempt] = []
     for proposal in proposals:

@@ -16,9 +16,10 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from cake_tui.config import user_name
+from cake_tui.errors import printable
 from cake_tui.model import layout
 from cake_tui.model.event import Event, RequestRefused, RequestTaken, RequestUndone
-from cake_tui.store.files import open_private, sync_folder
+from cake_tui.store.files import write_whole
 from cake_tui.store.reading import JournalReader
 
 Kind = Literal[
@@ -65,21 +66,7 @@ def send(session: Path, what: Kind, body: dict[str, Any] | None = None, *, who: 
     request = Request(id or new_id(), _plain(who or user_name())[:_LONGEST_WHO], what, _plain(body or {}))
     content = msgspec.json.encode(request)
     inbox = session / layout.INBOX
-    temporary = inbox / f".{request.id}.{os.getpid()}.part"
-    descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    try:
-        try:
-            left = memoryview(content)
-            while left:
-                left = left[os.write(descriptor, left) :]
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        temporary.rename(inbox / f"{request.id}.json")
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(inbox)
+    write_whole(inbox / f"{request.id}.json", content)
     return request.id
 
 
@@ -172,7 +159,7 @@ class Inbox:
 
     def sweep(self) -> None:
         """Remove what killed senders left under temporary names."""
-        for left in self.folder.glob(".*.part"):
+        for left in self.folder.glob(".*.new"):
             try:
                 if time.time() - left.lstat().st_mtime > _LEFT_BEHIND_S:
                     left.unlink()
@@ -183,7 +170,7 @@ class Inbox:
 def _read(path: Path) -> Request | Refusal:
     """Read one file without trusting anything about it."""
     name = path.name.removesuffix(".json")
-    shown = name if _ID.match(name) else repr(name.encode("utf-8", "replace").decode())[1:-1][:80]
+    shown = name if _ID.match(name) else printable(name.encode("utf-8", "replace").decode())[:80]
     if path.suffix != ".json" or not _ID.match(name):
         return Refusal(shown, "not a request: its name is no <id>.json")
     try:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cake_tui import figures
+from cake_tui.errors import printable
 from cake_tui.model import event as ev
 from cake_tui.model.history import History
 from cake_tui.model.outcome import Measured, kind_of
@@ -21,7 +22,7 @@ QUIET = (
 
 def visible(text: str, longest: int = _LONGEST) -> str:
     """Return `text` on one line with control characters made visible; longer text ends in an ellipsis."""
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: longest + 1])
+    shown = printable(text[: longest + 1])
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 

@@ -7,7 +7,6 @@ import errno
 import os
 import shutil
 import time
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from cake_tui.store.files import (
 )  # fmt: skip
 from cake_tui.store.journal import Journal, OnFull
 from cake_tui.store.lock import Lock, busy, engine_of
+from cake_tui.toml import Document, parse_document, read_text
 
 LOG_CHARACTERS = 32 * 1024  # of a candidate's log: head and tail, with the true size between
 TEXT_CHARACTERS = 256 * 1024  # of prompts and replies
@@ -142,8 +142,7 @@ class Session:
     def write_settings(self, settings: Mapping[str, Any]) -> None:
         """Put changed settings into ``session.toml``, so that a resume finds them there."""
         path = self.path / layout.SETTINGS
-        document = read_document(self.path)
-        document["settings"] = dict(settings)
+        document = {**read_document(self.path).value, "settings": dict(settings)}
         content = tomli_w.dumps(document).encode("utf-8")
         self._with_space(path, len(content), lambda: write_whole(path, content))
 
@@ -209,7 +208,8 @@ def open_locked(path: Path, *, who: str) -> Session:
     try:
         taken = lock.take()
     except OSError as error:
-        raise UserError(f"{path / layout.LOCK}: {error.strerror}; the file system must have locks", ENVIRONMENT) from None
+        reason = f"{path / layout.LOCK}: {error.strerror}; the file system must have locks"
+        raise UserError(reason, ENVIRONMENT) from None
     if not taken:
         raise busy(path)
     lock.sign(what=path.name, who=who)
@@ -219,17 +219,15 @@ def open_locked(path: Path, *, who: str) -> Session:
     return session
 
 
-def read_document(path: Path) -> dict[str, Any]:
-    """Return ``session.toml``; raises UserError (DAMAGED) where it is no TOML. Empty where it is missing."""
+def read_document(path: Path) -> Document:
+    """Return ``session.toml``, empty where it is missing; raises UserError (DAMAGED) where it is no TOML."""
     file = path / layout.SETTINGS
+    if not file.exists():
+        return parse_document("", str(file))
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"{file}: {error}; mend it, or delete it to go on with the journal's settings", DAMAGED
-        ) from None
+        return parse_document(read_text(file), str(file))
+    except UserError as error:
+        raise UserError(f"{error}; mend it, or delete it to go on with the journal's settings", DAMAGED) from None
 
 
 def _document(created: SessionCreated, clocks: Clocks) -> dict[str, Any]:

@@ -143,6 +143,4 @@ def _best(history: History, problem: Problem) -> Best | None:
 
 
 def _speedup(history: History) -> Speedup:
-    baseline, best = history.baseline_us, history.incumbent_us
-    ratio = baseline / best if baseline and best else None
-    return Speedup(ratio, {name: peer.ratio for name, peer in history.peers.items()})
+    return Speedup(history.speedup, {name: peer.ratio for name, peer in history.peers.items()})

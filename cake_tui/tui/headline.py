@@ -75,11 +75,13 @@ def _best(view: View) -> list[Part]:
     history = view.history
     if history.incumbent is None:
         return [(100, (("best ", "dim"), ("none yet: candidate 0 is being measured", "")))]
-    parts: list[Part] = [(100, ((f"best #{history.incumbent} ", "dim"), (figures.time(view.best_us), "goodword")))]
-    rate = figures.rate(view.flops, view.best_us)
+    parts: list[Part] = [
+        (100, ((f"best #{history.incumbent} ", "dim"), (figures.time(history.incumbent_us), "goodword")))
+    ]
+    rate = figures.rate(view.flops, history.incumbent_us)
     if rate != figures.UNKNOWN:
         parts.append((95, ((rate, "strong"),)))
-    parts.append((90, ((figures.ratio(view.speedup), "strong"), (" baseline", "dim"))))
+    parts.append((90, ((figures.ratio(history.speedup), "strong"), (" baseline", "dim"))))
     for name, peer in list(history.peers.items())[:3]:
         tone = "goodword" if peer.ratio >= 1 else "warnword"
         stale = "" if peer.against == history.incumbent else f" (#{peer.against})"

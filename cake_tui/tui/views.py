@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cake_tui import figures
 from cake_tui.ir.work import work
+from cake_tui.model.goal import Goal
 from cake_tui.model.history import History
 from cake_tui.model.row import Row
 from cake_tui.tui import format as fmt
@@ -61,21 +61,6 @@ class View:
         if self.selected is None or not 0 <= self.selected < len(self.history.rows):
             return None
         return self.history.rows[self.selected]
-
-    @property
-    def baseline_us(self) -> float | None:
-        """Time of candidate 0."""
-        return self.history.rows[0].time_us if self.history.rows else None
-
-    @property
-    def best_us(self) -> float | None:
-        """Time of the incumbent, refreshed from pairs."""
-        return self.history.incumbent_us
-
-    @property
-    def speedup(self) -> float | None:
-        """Baseline time over the incumbent's, as `show` and `status` say it."""
-        return self.baseline_us / self.best_us if self.baseline_us and self.best_us else None
 
     def budget(self, name: str, default: float) -> float:
         """A number of the settings."""
@@ -181,30 +166,24 @@ def _late(bridge: Bridge, history: History) -> Status | None:
 
 
 def goal_us(view: View) -> tuple[str, float] | None:
-    """The goal's text and the time that reaches it: ``1.1 peer``, ``50 baseline``, ``150 us``, ``2 tflops``."""
+    """The goal's text and the time that reaches it, where the session has one that can be told."""
     session = view.history.session
-    words = (session.goal or "").split() if session is not None else []
-    try:
-        number = float(words[0])
-        unit = words[-1].lower()
-    except (ValueError, IndexError):
-        return None
-    if session is None or not session.goal or number <= 0 or not math.isfinite(number):
-        return None
-    time_us = _goal_time(view, number, unit)
-    return None if time_us is None else (session.goal, time_us)
+    goal = Goal.read(session.goal) if session is not None and session.goal else None
+    time_us = None if goal is None else _goal_time(view, goal)
+    return None if session is None or session.goal is None or time_us is None else (session.goal, time_us)
 
 
-def _goal_time(view: View, number: float, unit: str) -> float | None:
-    match unit:
+def _goal_time(view: View, goal: Goal) -> float | None:
+    number = goal.number
+    match goal.unit:
         case "us":
             return number
-        case "tflops" | "tflop/s":
+        case "tflops":
             return view.flops / number * 1e-6 if view.flops else None
         case "baseline":
-            return view.baseline_us / number if view.baseline_us else None
+            return view.history.baseline_us / number if view.history.baseline_us else None
         case "peer":
             times = [peer.avg_us for peer in view.history.peers.values()]
             return min(times) / number if times else None
-    peer = view.history.peers.get(unit)
+    peer = view.history.peers.get(goal.unit)
     return peer.avg_us / number if peer else None

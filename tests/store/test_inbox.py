@@ -128,7 +128,7 @@ def test_a_file_that_will_not_go_is_answered_once(session: Path) -> None:
 
 
 def test_what_killed_senders_left_is_swept_in_time(session: Path) -> None:
-    old, new = session / "inbox" / ".old.1.part", session / "inbox" / ".new.2.part"
+    old, new = session / "inbox" / ".old.json.1.new", session / "inbox" / ".new.json.2.new"
     for path in (old, new):
         path.write_text("half", encoding="utf-8")
     os.utime(old, (1, 1))

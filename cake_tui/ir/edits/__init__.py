@@ -18,7 +18,7 @@ from cake_tui.ir.program import Program
 from cake_tui.ir.refusal import nearest_value, refuse
 from cake_tui.model.device import Device, Target
 from cake_tui.model.problem import Problem
-from cake_tui.model.schedule import Knob, KnobValue, Schedule
+from cake_tui.model.schedule import Knob, KnobValue, Schedule, is_legal
 
 PLACE = "ir/edits"
 Arguments = Mapping[str, KnobValue]
@@ -52,10 +52,10 @@ class Ground(msgspec.Struct, frozen=True):
                     f"a structure with {name}, or one of: {', '.join(known) or 'no knobs at all'}",
                 )  # fmt: skip
             legal = known[name].values
-            if not any(value == other and type(value) is type(other) for other in legal):
+            if not is_legal(value, legal):
                 raise refuse(
                     "legal-values", name, f"{name} = {value}", f"one of {' '.join(str(other) for other in legal)}",
-                    nearest=nearest_value(value, legal),
+                    nearest=str(nearest_value(value, legal)),
                 )  # fmt: skip
         changed = schedule.with_knobs(changes)
         if changed == schedule:

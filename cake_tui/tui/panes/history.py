@@ -84,7 +84,8 @@ class History(Pane):
         if not any(row.time_us is not None for row in history.rows):
             return [((" no candidate has been measured yet", "dim"),)]
         if plot_width < 8 or height < 3:
-            return [((f" best {figures.time(view.best_us)}  {figures.rate(view.flops, view.best_us)}", ""),)]
+            best_us = history.incumbent_us
+            return [((f" best {figures.time(best_us)}  {figures.rate(view.flops, best_us)}", ""),)]
         extra = 1 + (height >= 7) + (height >= 9 and bool(history.marks))  # axis, failures, marks
         rows = height - extra
         count = len(history.rows)
@@ -115,7 +116,7 @@ class History(Pane):
 
     def _scale(self, view: View, rows: int, first: int) -> Scale:
         shown = [row.time_us for row in view.history.rows[first:] if row.time_us is not None]
-        best = view.best_us
+        best = view.history.incumbent_us
         if best is not None:
             shown.append(best)
         lines = [peer.avg_us for peer in view.history.peers.values()]
@@ -141,8 +142,8 @@ class History(Pane):
         goal = goal_us(view)
         if goal is not None:
             wanted.append((f"goal {goal[0]}", goal[1]))
-        if view.baseline_us:
-            wanted.append(("baseline", view.baseline_us))
+        if view.history.baseline_us:
+            wanted.append(("baseline", view.history.baseline_us))
         for name, time_us in wanted:
             if time_us > 0:
                 row = scale.row(self._value(view, time_us))
@@ -187,7 +188,7 @@ class History(Pane):
 
 def _unit(view: View) -> tuple[str, float]:
     """Unit of throughput that suits the best."""
-    per_second = view.flops / view.best_us * 1e6 if view.flops and view.best_us else 0.0
+    per_second = view.flops / view.history.incumbent_us * 1e6 if view.flops and view.history.incumbent_us else 0.0
     for name, factor in (("TFLOP/s", 1e12), ("GFLOP/s", 1e9)):
         if per_second >= factor:
             return name, factor
