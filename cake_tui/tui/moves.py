@@ -83,14 +83,13 @@ class Moves:
     def _on_paper(self, old: Schedule, new: Schedule) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What the laws say against the program, and what record and cost model say of it."""
         problem, device = self.history.problem, self.history.device
-        constant = len(problem.shapes) == 1
         try:
-            program = ir.build(problem, new, device.target, device, runtime_sizes=not constant)
-            diagnostics = laws.verify(program, device)
+            program = ir.full_build(problem, new, device)
+            diagnostics = laws.verify(program, device, accumulation=problem.accumulation)
             if diagnostics:
                 return tuple(diagnostic.text for diagnostic in diagnostics[:3]), ()
             lowered = ir.lower(program, device.target, device.arch, problem.shapes)
-            before = ir.build(problem, old, device.target, device, runtime_sizes=not constant)
+            before = ir.full_build(problem, old, device)
         except Ended as ended:
             return _refusal(ended), ()
         known = self.history.by_source.get(lowered.sha256)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from contraction_kernels import WRONG, lowered_of, source_of
 
 from cake_tui.backends.cpu import PLUGIN
 from cake_tui.backends.cpu.compilers import architecture_options
@@ -17,6 +16,7 @@ from cake_tui.backends.cpu.facts import read_facts
 from cake_tui.errors import ENVIRONMENT, UserError
 from cake_tui.executors.local import Local
 from cake_tui.model.jobs import BuildJob, Built
+from tests.backends.contraction_kernels import WRONG, lowered_of, source_of
 
 pytestmark = pytest.mark.cc
 

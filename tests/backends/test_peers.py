@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from contraction_kernels import problem_of, shape_of
 
 from cake_tui.backends.cpu._rates import ROUNDS, Bench
 from cake_tui.backends.cpu.device import local_device
 from cake_tui.backends.cpu.peers import LONG_NS, Peer, fastest_batch, settle
+from tests.backends.contraction_kernels import problem_of, shape_of
 
 MS = 1_000_000
 SHAPE = shape_of(192, 160, 224)

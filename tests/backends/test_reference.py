@@ -7,7 +7,6 @@ import math
 import msgspec
 import numpy as np
 import pytest
-from contraction_kernels import problem_of, shape_of
 
 from cake_tui.backends._bounds import compare
 from cake_tui.backends._inputs import SETS, make_inputs, sets_of
@@ -15,6 +14,7 @@ from cake_tui.backends._reference import Referee, U, readable
 from cake_tui.backends._values import is_exact
 from cake_tui.errors import UserError
 from cake_tui.model.problem import BufferSpec, Problem, Shape
+from tests.backends.contraction_kernels import problem_of, shape_of
 
 
 def erf(values: np.ndarray) -> np.ndarray:

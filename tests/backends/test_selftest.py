@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pytest
-from contraction_kernels import problem_of, shape_of
 
 from cake_tui.backends._reference import Referee
 from cake_tui.backends._selftest import self_test
 from cake_tui.errors import UserError
 from cake_tui.model.jobs import SelfTested
 from cake_tui.model.problem import BufferSpec, Problem, Shape
+from tests.backends.contraction_kernels import problem_of, shape_of
 
 
 def erf(values: np.ndarray) -> np.ndarray:

@@ -10,7 +10,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from contraction_kernels import (
+
+from cake_tui.backends.cpu import PLUGIN
+from cake_tui.backends.cpu.timing import rank, timed_shapes
+from cake_tui.errors import UserError
+from cake_tui.executors.local import Local
+from cake_tui.model.jobs import Checked, Refused, Subject, Timed, TimePeer
+from cake_tui.model.outcome import WrongAnswer
+from cake_tui.model.problem import Problem
+from tests.backends.contraction_kernels import (
     RANKED,
     WRONG,
     build,
@@ -22,14 +30,6 @@ from contraction_kernels import (
     shape_of,
     source_of,
 )
-
-from cake_tui.backends.cpu import PLUGIN
-from cake_tui.backends.cpu.timing import rank, timed_shapes
-from cake_tui.errors import UserError
-from cake_tui.executors.local import Local
-from cake_tui.model.jobs import Checked, Refused, Subject, Timed, TimePeer
-from cake_tui.model.outcome import WrongAnswer
-from cake_tui.model.problem import Problem
 
 pytestmark = pytest.mark.cc
 

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from contraction_kernels import (
+
+from cake_tui.backends.cpu import PLUGIN
+from cake_tui.executors.local import Local
+from cake_tui.model.jobs import Checked, EvaluatorReply, Lost, Refused, Subject, Timed
+from cake_tui.model.lowered import Argument, Lowered
+from cake_tui.model.outcome import LaunchFailed, WrongAnswer
+from tests.backends.contraction_kernels import (
     RANKED,
     SMOKE,
     WRONG,
@@ -21,12 +27,6 @@ from contraction_kernels import (
     shape_of,
     source_of,
 )
-
-from cake_tui.backends.cpu import PLUGIN
-from cake_tui.executors.local import Local
-from cake_tui.model.jobs import Checked, EvaluatorReply, Lost, Refused, Subject, Timed
-from cake_tui.model.lowered import Argument, Lowered
-from cake_tui.model.outcome import LaunchFailed, WrongAnswer
 
 pytestmark = pytest.mark.cc
 

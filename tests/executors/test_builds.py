@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from doubling import GOOD, alive, build_one, check, lowered, wait_until
 
 from cake_tui.errors import ENVIRONMENT, UserError
 from cake_tui.executors.local import Local
@@ -21,6 +20,7 @@ from cake_tui.model.jobs import (
     NotBuilt,
     binary_path,
 )
+from tests.executors.doubling import GOOD, alive, build_one, check, lowered, wait_until
 
 pytestmark = pytest.mark.cc
 
@@ -132,7 +132,7 @@ def test_source_and_paths_outside_ascii_build_whatever_the_locale(tmp_path: Path
         import os, sys
         sys.path.insert(0, {str(Path(__file__).parent)!r})
         from pathlib import Path
-        from doubling import *
+        from tests.executors.doubling import *
         with Local("cpu", Path({str(tmp_path)!r}) / os.fsdecode("Größe-µ".encode()), PLUGIN.devices()[0]) as executor:
             subject = build_one(executor, "/* Größe in µs, 中文 */\\n" + GOOD)
             assert type(executor.evaluate(check(subject), 30.0)).__name__ == "Checked"

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-from doubling import GOOD, PROBLEM, alive, build_one, check, doing, wait_until
 
 from cake_tui.backends.cpu import PLUGIN
 from cake_tui.errors import UserError
@@ -21,6 +20,7 @@ from cake_tui.model.jobs import (
     Timed,
     TimePairs,
 )
+from tests.executors.doubling import GOOD, PROBLEM, alive, build_one, check, doing, wait_until
 
 pytestmark = pytest.mark.cc
 

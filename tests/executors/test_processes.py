@@ -12,11 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from doubling import GOOD, PROBLEM, build_one, check, lowered, marked, state_of, wait_until
 
 from cake_tui.backends.cpu import PLUGIN
 from cake_tui.executors.local import Local
 from cake_tui.model.jobs import BuildJob, NotBuilt, Timed, TimePairs
+from tests.executors.doubling import GOOD, PROBLEM, build_one, check, lowered, marked, state_of, wait_until
 
 pytestmark = pytest.mark.cc
 
@@ -37,7 +37,7 @@ def test_killed_engine_leaves_no_process(tmp_path: Path, busy: str) -> None:
         import os, sys
         sys.path.insert(0, {str(Path(__file__).parent)!r})
         from pathlib import Path
-        from doubling import *
+        from tests.executors.doubling import *
         executor = Local("cpu", Path({str(tmp_path)!r}) / "store", PLUGIN.devices()[0])
         subject = build_one(executor, doing("for (;;) pause();"))
         said = []
@@ -75,7 +75,7 @@ def test_time_that_was_not_had_does_not_count(tmp_path: Path) -> None:
         import os, sys
         sys.path.insert(0, {str(Path(__file__).parent)!r})
         from pathlib import Path
-        from doubling import *
+        from tests.executors.doubling import *
         with Local("cpu", Path({str(tmp_path)!r}) / "store", PLUGIN.devices()[0]) as executor:
             subject = build_one(executor, doing("usleep(60000);"))
             said = []

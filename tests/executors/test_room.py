@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from doubling import GOOD, lowered
 
 from cake_tui.executors.local import Local
 from cake_tui.model.jobs import BuildJob, Built, NotBuilt
+from tests.executors.doubling import GOOD, lowered
 
 pytestmark = pytest.mark.cc
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from contractions import matmul
-from devices import CPU, H200
 
 from cake_tui import ir
 from cake_tui.errors import Ended
@@ -21,6 +19,8 @@ from cake_tui.model.device import Device
 from cake_tui.model.problem import Shape
 from cake_tui.model.schedule import Schedule
 from tests.benchmarks.cost_model import evaluate_model, report, spearman
+from tests.ir.contractions import matmul
+from tests.ir.devices import CPU, H200
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
 RECORDED = Path(__file__).parents[1] / "data" / "cost" / "matmul_random.json"

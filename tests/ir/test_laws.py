@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from devices import CPU, H200
 
 from cake_tui import registry
 from cake_tui.ir.expr import parse as parse_expr
 from cake_tui.ir.laws import LearnedLaw, table, verify
 from cake_tui.ir.opaque import Opaque
 from cake_tui.ir.text import parse, render
+from tests.ir.devices import CPU, H200
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
 

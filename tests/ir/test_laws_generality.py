@@ -7,8 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-from contractions import matmul
-from devices import CPU, H200
 
 from cake_tui import ir
 from cake_tui.errors import Ended
@@ -18,6 +16,8 @@ from cake_tui.ir.laws import verify
 from cake_tui.ir.text import parse
 from cake_tui.model.problem import Shape
 from cake_tui.model.schedule import Schedule
+from tests.ir.contractions import matmul
+from tests.ir.devices import CPU, H200
 
 PROGRAMS = [
     path.read_text(encoding="utf-8") for path in sorted((Path(__file__).parents[1] / "programs").glob("*.cake"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from devices import CPU, H200
 
 from cake_tui.ir.laws import verify
 from cake_tui.ir.text import parse, render
+from tests.ir.devices import CPU, H200
 
 PROGRAMS = sorted((Path(__file__).parents[1] / "programs").glob("*.cake"))
 

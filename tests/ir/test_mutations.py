@@ -9,11 +9,11 @@ import tomllib
 from collections import Counter
 from pathlib import Path
 
-import mutants
 import pytest
 
 from cake_tui.ir.laws import verify
 from cake_tui.ir.text import parse
+from tests.ir import mutants
 
 PROGRAMS = sorted((Path(__file__).parents[1] / "programs").glob("*.cake"))
 ALLOWED = tomllib.loads(Path(__file__).with_name("allowed_mutants.toml").read_text(encoding="utf-8"))["mutant"]
