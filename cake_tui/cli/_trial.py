@@ -18,7 +18,6 @@ from cake_tui.model.jobs import (
     BuildJob,
     Built,
     Check,
-    Checked,
     NotBuilt,
     SelfTest,
     SelfTested,
@@ -29,10 +28,11 @@ from cake_tui.model.jobs import (
 from cake_tui.model.lowered import Lowered
 from cake_tui.model.measure import Series
 from cake_tui.model.move import Proposal
-from cake_tui.model.outcome import BuildFailed, TimedOut
+from cake_tui.model.outcome import BuildFailed, Outcome, WrongAnswer, kind_of
 from cake_tui.model.problem import Problem
 from cake_tui.model.schedule import Schedule
 from cake_tui.steps import check, plan
+from cake_tui.steps.build import failure
 from cake_tui.steps.measure import Ask, Take
 from cake_tui.store.lock import take_device
 
@@ -63,29 +63,18 @@ class Trial:
     def build(self, lowered: Lowered) -> tuple[Subject, Built]:
         """Compile one lowered value; raises Ended(BuildFailed | TimedOut)."""
         for _, reply in self.executor.build([BuildJob(lowered, "full", COMPILE_S)]):
-            if isinstance(reply, NotBuilt) and reply.timed_out:
-                raise Ended(TimedOut(step="build", reason=reply.reason, limit_s=COMPILE_S))
             if isinstance(reply, NotBuilt):
-                raise Ended(BuildFailed(step="build", reason=reply.reason, log=reply.log, log_bytes=reply.log_bytes))
+                raise Ended(failure(reply, COMPILE_S))
             return Subject(reply.binary_sha256, lowered), reply
         raise RuntimeError("the executor answered no build job")
 
     def self_test(self) -> SelfTested:
         """Ask whether the check tells right from wrong for this problem; no kernel runs."""
-        reply = self.executor.evaluate(SelfTest(self.problem), SELF_TEST_S)
-        check.raise_ending(reply, "self-test")
-        if not isinstance(reply, SelfTested):
-            raise TypeError(f"unexpected reply {type(reply).__name__}")
-        return reply
+        return check.answered(self.executor.evaluate(SelfTest(self.problem), SELF_TEST_S), SelfTested, "self-test")
 
     def check_smoke(self, subject: Subject, seed: int) -> Agreement:
         """Check a smoke build at its small shapes; raises Ended with how it failed."""
-        job = Check(self.problem, subject, "smoke", seed, RUN_LIMIT_S)
-        reply = self.executor.evaluate(job, check.job_limit_s(job))
-        check.raise_ending(reply, "check")
-        if not isinstance(reply, Checked):
-            raise TypeError(f"unexpected reply {type(reply).__name__}")
-        return reply.agreement
+        return check.ask(Check(self.problem, subject, "smoke", seed, RUN_LIMIT_S), self.executor)
 
     def self_pairs(self, subject: Subject, sample_ms: float, seed: int) -> Take:
         """Return what answers every ask by timing `subject` against itself on fresh buffers."""
@@ -93,11 +82,7 @@ class Trial:
 
         def take(ask: Ask) -> Series:
             job = TimePairs(self.problem, subject, subject, ask.pairs, rng.getrandbits(31), sample_ms, RUN_LIMIT_S)
-            reply = self.executor.evaluate(job, SERIES_S)
-            check.raise_ending(reply, "measure")
-            if not isinstance(reply, Timed):
-                raise TypeError(f"unexpected reply {type(reply).__name__}")
-            return reply.series
+            return check.answered(self.executor.evaluate(job, SERIES_S), Timed, "measure").series
 
         return take
 
@@ -116,3 +101,12 @@ def trial(problem: Problem, chosen: Chosen, what: str, smoke_fraction: float) ->
     finally:
         if lock is not None:
             lock.release()
+
+
+def said(outcome: Outcome) -> str:
+    """Say in one line how a kernel ended."""
+    if isinstance(outcome, BuildFailed):
+        return f"it does not build: {outcome.reason}"
+    if isinstance(outcome, WrongAnswer):
+        return f"wrong answer ({outcome.failure}, inputs {outcome.input_set}, {outcome.shape}): {outcome.reason}"
+    return f"{kind_of(outcome)}: {outcome.reason}"

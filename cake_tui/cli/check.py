@@ -14,11 +14,11 @@ from cake_tui import ir, kernels
 from cake_tui.cli import Command
 from cake_tui.cli._device import Chosen, add_device_arguments, choose
 from cake_tui.cli._output import print_json
-from cake_tui.cli._trial import Trial, trial
+from cake_tui.cli._trial import Trial, said, trial
 from cake_tui.config import Settings
 from cake_tui.errors import FOUND_WRONG, OK, Ended
 from cake_tui.model.jobs import SelfTested
-from cake_tui.model.outcome import BuildFailed, Outcome, WrongAnswer, kind_of
+from cake_tui.model.outcome import kind_of
 from cake_tui.model.problem import Problem
 
 
@@ -96,23 +96,13 @@ def _first_schedule(one: Trial, found: dict[str, Any], say: Any) -> str | None:
         agreement = one.check_smoke(subject, secrets.randbits(31))
     except Ended as ended:
         found["outcome"] = kind_of(ended.outcome)
-        return _said(ended.outcome)
+        return said(ended.outcome)
     shapes = "; ".join(plan.shape.text for plan in lowered.plans)
     found["max_abs_err"], found["bound_share"] = agreement.max_abs_err, agreement.bound_share
     say(
         f"  agrees     at {shapes}: largest error {agreement.max_abs_err:.2g}, {agreement.bound_share:.1%} of its bound"
     )
     return None
-
-
-def _said(outcome: Outcome) -> str:
-    """Say in one line how a candidate ended; a compiler's first error stands for its log."""
-    if isinstance(outcome, BuildFailed):
-        errors = [line for line in outcome.log.splitlines() if "error" in line.lower()]
-        return f"it does not build: {errors[0].strip() if errors else outcome.reason}"
-    if isinstance(outcome, WrongAnswer):
-        return f"wrong answer ({outcome.failure}, inputs {outcome.input_set}, {outcome.shape}): {outcome.reason}"
-    return f"{kind_of(outcome)}: {outcome.reason}"
 
 
 def _told(tested: SelfTested) -> int:

@@ -40,4 +40,4 @@ def run(args: argparse.Namespace) -> int:
     return OK
 
 
-PLUGIN = Command(example="cake-tui export first --output best.c", add_arguments=add_arguments, run=run)
+PLUGIN: Command = Command(example="cake-tui export first --output best.c", add_arguments=add_arguments, run=run)

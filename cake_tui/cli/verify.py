@@ -15,20 +15,19 @@ from typing import Any
 
 import msgspec
 
-from cake_tui import registry
+from cake_tui import figures, registry
 from cake_tui.backends import Backend
 from cake_tui.cli import Command
 from cake_tui.cli._output import print_json
+from cake_tui.cli._trial import RUN_LIMIT_S, said
 from cake_tui.errors import ENVIRONMENT, FOUND_WRONG, OK, Ended, UserError
 from cake_tui.executors.local import Local
 from cake_tui.exporters import Bundle, Exporter
 from cake_tui.model.facts import Agreement
-from cake_tui.model.jobs import BuildJob, Built, Check, Checked, NotBuilt, Subject
-from cake_tui.model.outcome import WrongAnswer
+from cake_tui.model.jobs import BuildJob, Check, NotBuilt, Subject
 from cake_tui.steps import check
 
 SEED = 20_260_101
-RUN_LIMIT_S = 30.0
 HARNESS_LIMIT_S = 600.0
 
 
@@ -70,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
             try:
                 agreement = _checked(executor, bundle)
             except Ended as ended:
-                reason = _said(ended.outcome)
+                reason = said(ended.outcome)
             finally:
                 executor.close()
     verified = Verified(
@@ -138,37 +137,20 @@ def _checked(executor: Local, bundle: Bundle) -> Agreement:
     for _, reply in executor.build([BuildJob(bundle.lowered)]):
         if isinstance(reply, NotBuilt):
             raise UserError(f"the kernel does not compile: {reply.reason}", ENVIRONMENT)
-        return _agreement(executor, bundle, reply)
+        subject = Subject(reply.binary_sha256, bundle.lowered)
+        return check.ask(Check(bundle.problem, subject, "full", SEED, RUN_LIMIT_S), executor)
     raise RuntimeError("the executor answered no build job")
-
-
-def _agreement(executor: Local, bundle: Bundle, built: Built) -> Agreement:
-    subject = Subject(built.binary_sha256, bundle.lowered)
-    job = Check(bundle.problem, subject, "full", SEED, RUN_LIMIT_S)
-    reply = executor.evaluate(job, check.job_limit_s(job))
-    check.raise_ending(reply, "check")
-    if not isinstance(reply, Checked):
-        raise TypeError(f"unexpected reply {type(reply).__name__}")
-    return reply.agreement
-
-
-def _said(outcome: object) -> str:
-    """One line for an ending."""
-    reason = getattr(outcome, "reason", "")
-    if isinstance(outcome, WrongAnswer):
-        return f"wrong answer ({outcome.failure}, inputs {outcome.input_set}): {reason}"
-    return f"{type(outcome).__name__}: {reason}"
 
 
 def _line(found: Verified) -> str:
     word = "ok" if found.passed else "WRONG"
     simulated = " (its figures are SIMULATED)" if found.simulated else ""
-    stated = f", stated {found.stated_us:.4g} us{simulated}" if found.stated_us else simulated
-    time = f", {found.harness['time_us']:.4g} us here" if "time_us" in found.harness else ""
+    stated = f", stated {figures.time(found.stated_us)}{simulated}" if found.stated_us else simulated
+    time = f", {figures.time(found.harness['time_us'])} here" if "time_us" in found.harness else ""
     error = f", largest error {found.max_abs_err:.2g}" if found.max_abs_err is not None else ""
     why = f": {found.reason}" if found.reason else ""
     what = f"candidate {found.candidate}, sha256 {found.source_sha256[:12]}"
     return f"{found.file}: {word}{why}: {what}{time}{stated}{error}"
 
 
-PLUGIN = Command(example="cake-tui verify best.c", add_arguments=add_arguments, run=run)
+PLUGIN: Command = Command(example="cake-tui verify best.c", add_arguments=add_arguments, run=run)

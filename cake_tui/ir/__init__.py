@@ -1,6 +1,7 @@
 """The IR: program types, text form, builders, edits and lowering; what the other parts call is named here.
 
-`build` makes a program of a schedule, `apply` rewrites a schedule, `lower` makes source and launch plans.
+`build` makes a program of a schedule, `full_build` the one that is timed; `apply` rewrites a schedule, `lower`
+makes source and launch plans.
 """
 
 from cake_tui.ir.edits import apply
@@ -12,6 +13,7 @@ from cake_tui.ir.origins import (
     build,
     default_schedule,
     first_schedule,
+    full_build,
     knobs,
     multiples,
     structures,
@@ -28,6 +30,7 @@ __all__ = [
     "edit_names",
     "edit_parameters",
     "first_schedule",
+    "full_build",
     "knobs",
     "lower",
     "multiples",

@@ -114,6 +114,17 @@ def _built(
     return load_builder(problem.family or "", structure).build(problem, dict(values), target, device, runtime_sizes)
 
 
+def full_build(
+    problem: Problem, schedule: Schedule, device: Device, *, texts: Mapping[str, str] = _NO_TEXTS
+) -> Program | Opaque:
+    """Build the program that is judged and timed; raises Ended(Rejected).
+
+    Several ranked shapes share one binary, so only a single shape may be constant in it.
+    """
+    runtime_sizes = len(problem.shapes) > 1
+    return build(problem, schedule, device.target, device, runtime_sizes=runtime_sizes, texts=texts)
+
+
 def multiples(
     problem: Problem, schedule: Schedule, target: Target, device: Device, *, texts: Mapping[str, str] = _NO_TEXTS
 ) -> dict[str, int]:

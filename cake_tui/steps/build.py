@@ -46,7 +46,7 @@ def build(
             continue
         if isinstance(reply, NotBuilt):
             ended_already.add(index)
-            yield index, _failure(reply, compile_s)
+            yield index, failure(reply, compile_s)
             continue
         replies[at] = reply
         if full in replies and full + 1 in replies:
@@ -74,7 +74,8 @@ def _binaries(full_job: BuildJob, full: Built, smoke_job: BuildJob, smoke: Built
     )
 
 
-def _failure(reply: NotBuilt, compile_s: float) -> Outcome:
+def failure(reply: NotBuilt, compile_s: float) -> Outcome:
+    """Say how a candidate ended that was not built within `compile_s` seconds, or at all."""
     if reply.timed_out:
         return TimedOut(step="build", reason=f"compiler ended after {compile_s:g} s", limit_s=compile_s)
     return BuildFailed(step="build", reason=reply.reason, log=reply.log, log_bytes=reply.log_bytes)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import msgspec
 
 from cake_tui.errors import Ended, UserError
 from cake_tui.executors import Executor, Wait
 from cake_tui.model.facts import Agreement
-from cake_tui.model.jobs import Check, Checked, EvaluatorReply, Lost, Refused, SelfTest, SelfTested
+from cake_tui.model.jobs import Check, Checked, EvaluatorReply, Lost, Refused, SelfTest, SelfTested, Timed
 from cake_tui.model.outcome import Crashed, TimedOut
 from cake_tui.model.problem import Problem
 from cake_tui.steps.build import Binaries
+
+Reply = TypeVar("Reply", SelfTested, Checked, Timed)
 
 
 def self_test(problem: Problem, executor: Executor, limit_s: float, wait: Wait) -> SelfTested:
@@ -50,11 +54,11 @@ def check(
     `truth` is candidate 0 where the kernel's first setting is held as truth (``reference = "first"``).
     """
     if baseline:
-        return _ask(Check(problem, binaries.full, "baseline", seed, run_limit_s), executor, wait)
+        return ask(Check(problem, binaries.full, "baseline", seed, run_limit_s), executor, wait)
     # Each build is compared with the truth's build of the same flavour: they serve the same shapes.
     small, large = (truth.smoke, truth.full) if truth is not None else (None, None)
-    smoke = _ask(Check(problem, binaries.smoke, "smoke", seed, run_limit_s, small), executor, wait)
-    full = _ask(Check(problem, binaries.full, "full", seed, run_limit_s, large), executor, wait)
+    smoke = ask(Check(problem, binaries.smoke, "smoke", seed, run_limit_s, small), executor, wait)
+    full = ask(Check(problem, binaries.full, "full", seed, run_limit_s, large), executor, wait)
     return msgspec.structs.replace(
         full,
         max_abs_err=max(smoke.max_abs_err, full.max_abs_err),
@@ -67,25 +71,25 @@ def check(
     )
 
 
-def _ask(job: Check, executor: Executor, wait: Wait) -> Agreement:
-    reply = executor.evaluate(job, job_limit_s(job), wait)
-    if isinstance(reply, Checked):
-        return reply.agreement
-    raise_ending(reply, "check")
-    raise TypeError(f"unexpected reply {type(reply).__name__}")
+def ask(job: Check, executor: Executor, wait: Wait | None = None) -> Agreement:
+    """Run one check; raises Ended(WrongAnswer | LaunchFailed | Crashed | TimedOut)."""
+    return answered(executor.evaluate(job, _limit_s(job), wait), Checked, "check").agreement
 
 
-def raise_ending(reply: EvaluatorReply, step: str) -> None:
-    """Raise Ended where the reply is a candidate's ending; return otherwise."""
+def answered(reply: EvaluatorReply, kind: type[Reply], step: str) -> Reply:
+    """Return the reply that a step waits for; raises Ended where it is a candidate's ending instead."""
+    if isinstance(reply, kind):
+        return reply
     if isinstance(reply, Refused):
         raise Ended(msgspec.structs.replace(reply.outcome, step=step))
     if isinstance(reply, Lost) and reply.timed_out:
         raise Ended(TimedOut(step=step, reason=reply.reason, limit_s=reply.limit_s))
     if isinstance(reply, Lost):
         raise Ended(Crashed(step=step, reason=reply.reason, signal=reply.signal))
+    raise TypeError(f"unexpected reply {type(reply).__name__}")
 
 
-def job_limit_s(job: Check) -> float:
+def _limit_s(job: Check) -> float:
     """Outer limit of a check: references in float64 and many runs; each run has its own, much shorter one."""
     work = sum(_volume(dict(shape.sizes)) for shape in job.problem.shapes) if job.depth != "smoke" else 0.0
     return 60.0 + work * 2e-9 + 100 * job.run_limit_s

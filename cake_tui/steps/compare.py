@@ -11,9 +11,9 @@ from cake_tui.model.history import History
 from cake_tui.model.jobs import EvaluatorReply, Refused, Timed, TimePairs, TimePeer
 from cake_tui.model.measure import Series
 from cake_tui.model.row import Row
-from cake_tui.steps import propose
+from cake_tui.steps import noise, propose
 from cake_tui.steps.build import Binaries, build_one
-from cake_tui.steps.check import raise_ending
+from cake_tui.steps.check import answered
 from cake_tui.steps.context import Context
 from cake_tui.steps.measure import Ask, Take
 
@@ -41,7 +41,7 @@ def taker(ctx: Context, holder: Binaries, candidate: Binaries, number: int) -> T
     rng = random.Random(f"{history.problem.seed}/{history.seq}/{number}")
 
     def take(ask: Ask) -> Series:
-        ctx.rest(ask.pause_s)
+        noise.rest(ask.pause_s, ctx.wait)
         ctx.guard.refusals = ctx.settings.running.guard_refusals  # people change it while a guard refuses
         seed = rng.getrandbits(31)
         job = TimePairs(history.problem, holder.full, candidate.full, ask.pairs, seed, sample_ms, ctx.run_limit_s)
@@ -52,10 +52,7 @@ def taker(ctx: Context, holder: Binaries, candidate: Binaries, number: int) -> T
         else:
             reason = f"the best so far, which passed every check, fails now: {reason_of(reply)}"
             raise UserError(f"{reason}; the machine has changed: see cake-tui doctor", ENVIRONMENT)
-        raise_ending(reply, "measure")
-        if not isinstance(reply, Timed):
-            raise TypeError(f"unexpected reply {type(reply).__name__}")
-        return reply.series
+        return answered(reply, Timed, "measure").series
 
     # Nothing is compared with a baseline that is being timed for the first time: it need not wait for a calm machine.
     return take if number == 0 else ctx.guard.watched(take, ctx.wait)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -92,13 +91,6 @@ class Context:
         problem, device = self.history.problem, self.history.device
         return smoke_build(paper.schedule, problem, device, self.settings.building.smoke_fraction, self.texts)
 
-    def rest(self, seconds: float) -> None:
-        """Wait so long, still looking at requests."""
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            time.sleep(min(left, 0.05))
-            self.wait()
-
     def learn(self) -> None:
         """Teach the cost model what an earlier engine measured; the newest rows say most."""
         rows = list(self.history.measured())[-RELEARN:]
@@ -106,10 +98,7 @@ class Context:
         for row in rows:
             if row.schedule is None:
                 continue
-            constant = len(problem.shapes) == 1
-            program = ir.build(
-                problem, row.schedule, device.target, device, runtime_sizes=not constant, texts=self.texts
-            )
+            program = ir.full_build(problem, row.schedule, device, texts=self.texts)
             estimate = cost.estimate(program, device, problem.shapes)
             if estimate is not None and (calm_us := self.history.calm_us(row)):
                 self.correction.learn(cost.CostRow.of(estimate, calm_us))

@@ -50,8 +50,7 @@ def on_paper(
     texts: Mapping[str, str],
 ) -> Plan:
     """Build the program, ask the laws and the cost model, lower the full build; raises Ended(Rejected)."""
-    # Several ranked shapes share one binary, so only a single shape may be constant in it.
-    full = ir.build(problem, schedule, device.target, device, runtime_sizes=len(problem.shapes) > 1, texts=texts)
+    full = ir.full_build(problem, schedule, device, texts=texts)
     diagnostics = laws.verify(full, device, accumulation=problem.accumulation)
     if diagnostics:
         first = diagnostics[0]
