@@ -20,7 +20,7 @@ import msgspec
 
 from cake_tui import registry
 from cake_tui.errors import UserError
-from cake_tui.executors import OnFull, Wait, _leash
+from cake_tui.executors import ExecutorFactory, OnFull, Wait, _leash
 from cake_tui.executors._child import Child
 from cake_tui.executors._compile import Compile
 from cake_tui.executors._patience import TICK_S, Limit
@@ -373,4 +373,4 @@ def _first_error(log: str) -> str:
     return next((line.strip() for line in log.splitlines() if "error" in line.lower()), "")[:300]
 
 
-PLUGIN = Local
+PLUGIN: ExecutorFactory = Local

@@ -30,7 +30,6 @@ class Device(msgspec.Struct, frozen=True):
     l3_bytes: int = 0
     line_bytes: int = 64
     # GPU
-    warp_threads: int = 32
     threads_per_block: int = 0
     threads_per_sm: int = 0
     blocks_per_sm: int = 0

@@ -22,7 +22,6 @@ class StaticFacts(msgspec.Struct, frozen=True, gc=False):
     spill_loads: int | None = None
     missed_loops: tuple[str, ...] = ()  # the compiler's own words for loops it did not vectorise
     registers: int | None = None
-    static_smem_bytes: int | None = None
 
 
 class Agreement(msgspec.Struct, frozen=True, gc=False):

@@ -40,9 +40,6 @@ class Series(msgspec.Struct, frozen=True, gc=False):
     pairs: tuple[Pair, ...]
     before: Clock | None = None
     after: Clock | None = None
-    # per pair, the device-side rate inside each arm's sample (cuda); empty on the CPU
-    holder_rates: tuple[float, ...] = ()
-    candidate_rates: tuple[float, ...] = ()
     output_fingerprint: str = ""  # of the candidate's last timed launch
     holder_fingerprint: str = ""
     imbalance_pct: float | None = None  # candidate: slowest pool thread over the mean

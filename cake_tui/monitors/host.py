@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cake_tui.model.device import Device
 from cake_tui.model.measure import Clock
+from cake_tui.monitors import MonitorFactory
 
 Rate = Callable[[], float | None]
 
@@ -137,4 +138,4 @@ def host(device: Device, rate: Rate | None = None) -> HostMonitor | None:
     return None if device.kind == "simulated" else HostMonitor(rate)
 
 
-PLUGIN = host
+PLUGIN: MonitorFactory = host

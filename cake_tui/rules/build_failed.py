@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from cake_tui.model.finding import Finding
 from cake_tui.model.outcome import BuildFailed, TimedOut
-from cake_tui.rules import Evidence, confidence
+from cake_tui.rules import Evidence, Rule, confidence
 
 LONGEST = 300  # characters of the line
 
@@ -38,4 +38,4 @@ def build_failed(evidence: Evidence) -> Finding | None:
     )
 
 
-PLUGIN = build_failed
+PLUGIN: Rule = build_failed

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 from cake_tui.model.finding import Finding
-from cake_tui.rules import Evidence, confidence
+from cake_tui.rules import Evidence, Rule, confidence
 from cake_tui.rules._blocks import FLOAT_BYTES, block, lanes, number, register_block
 
 # A virtually indexed first-level cache has at most a page a way; its sets repeat after that many bytes.
@@ -53,4 +53,4 @@ def cache_aliasing(evidence: Evidence) -> Finding | None:
     )
 
 
-PLUGIN = cache_aliasing
+PLUGIN: Rule = cache_aliasing

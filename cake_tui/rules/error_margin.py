@@ -11,7 +11,7 @@ nothing; the next change of the summation order starts with what is left.
 from __future__ import annotations
 
 from cake_tui.model.finding import Finding
-from cake_tui.rules import Evidence, confidence
+from cake_tui.rules import Evidence, Rule, confidence
 
 HALF = 0.5
 
@@ -35,4 +35,4 @@ def error_margin(evidence: Evidence) -> Finding | None:
     )
 
 
-PLUGIN = error_margin
+PLUGIN: Rule = error_margin

@@ -12,7 +12,7 @@ arithmetic units idle however fast the memory is.
 from __future__ import annotations
 
 from cake_tui.model.finding import Finding
-from cake_tui.rules import Evidence, confidence
+from cake_tui.rules import Evidence, Rule, confidence
 from cake_tui.rules._blocks import register_block
 
 ENOUGH = 1.0  # multiply-adds a load
@@ -42,4 +42,4 @@ def low_arithmetic_intensity(evidence: Evidence) -> Finding | None:
     )
 
 
-PLUGIN = low_arithmetic_intensity
+PLUGIN: Rule = low_arithmetic_intensity

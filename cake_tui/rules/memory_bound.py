@@ -13,7 +13,7 @@ fusing whatever reads or writes the same data again.
 from __future__ import annotations
 
 from cake_tui.model.finding import Finding
-from cake_tui.rules import Evidence, confidence
+from cake_tui.rules import Evidence, Rule, confidence
 
 ROOF_PCT = 60.0  # below it the memory is not the roof; a wait for single loads is something else
 IDLE_RANGE_PCT = 60.0
@@ -39,4 +39,4 @@ def memory_bound(evidence: Evidence) -> Finding | None:
     )
 
 
-PLUGIN = memory_bound
+PLUGIN: Rule = memory_bound

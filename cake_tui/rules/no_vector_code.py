@@ -12,7 +12,7 @@ whose micro-kernel is written in vectors.
 from __future__ import annotations
 
 from cake_tui.model.finding import Finding
-from cake_tui.rules import Evidence, confidence
+from cake_tui.rules import Evidence, Rule, confidence
 
 ENOUGH_SHARE = 0.5
 BUSY_PCT = 50.0  # whoever keeps the peak this busy has vector code, whatever the count says
@@ -50,4 +50,4 @@ def no_vector_code(evidence: Evidence) -> Finding | None:
     )
 
 
-PLUGIN = no_vector_code
+PLUGIN: Rule = no_vector_code

@@ -12,7 +12,7 @@ different elsewhere.
 from __future__ import annotations
 
 from cake_tui.model.finding import Finding
-from cake_tui.rules import Evidence, confidence
+from cake_tui.rules import Evidence, Rule, confidence
 
 NOISY = 0.02  # pair noise, as a fraction
 VERY_NOISY = 0.10
@@ -40,4 +40,4 @@ def noise(evidence: Evidence) -> Finding | None:
     )
 
 
-PLUGIN = noise
+PLUGIN: Rule = noise

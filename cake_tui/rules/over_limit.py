@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from cake_tui.model.finding import Finding
 from cake_tui.model.outcome import LaunchFailed, Rejected
-from cake_tui.rules import Evidence, confidence
+from cake_tui.rules import Evidence, Rule, confidence
 
 # knob that a limit names -> the action that sets it
 _SETS = {
@@ -57,4 +57,4 @@ def over_limit(evidence: Evidence) -> Finding | None:
     )
 
 
-PLUGIN = over_limit
+PLUGIN: Rule = over_limit

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from cake_tui.model.finding import Finding
-from cake_tui.rules import Evidence, confidence
+from cake_tui.rules import Evidence, Rule, confidence
 
 SAVED_REGISTERS = 4  # moves a function may make at its entry and exit without a loss
 BUSY_PCT = 70.0
@@ -44,4 +44,4 @@ def spills(evidence: Evidence) -> Finding | None:
     )
 
 
-PLUGIN = spills
+PLUGIN: Rule = spills

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 from cake_tui.model.finding import Finding
-from cake_tui.rules import Evidence, confidence
+from cake_tui.rules import Evidence, Rule, confidence
 from cake_tui.rules._blocks import tasks
 
 UNEVEN = 0.10  # of the slowest thread's time
@@ -43,4 +43,4 @@ def uneven_work(evidence: Evidence) -> Finding | None:
     )
 
 
-PLUGIN = uneven_work
+PLUGIN: Rule = uneven_work

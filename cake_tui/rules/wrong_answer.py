@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from cake_tui.model.finding import Finding
 from cake_tui.model.outcome import WrongAnswer
-from cake_tui.rules import Evidence, confidence
+from cake_tui.rules import Evidence, Rule, confidence
 
 
 def wrong_answer(evidence: Evidence) -> Finding | None:
@@ -38,4 +38,4 @@ def wrong_answer(evidence: Evidence) -> Finding | None:
     )
 
 
-PLUGIN = wrong_answer
+PLUGIN: Rule = wrong_answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cake_tui.backends import Compiler, Host
+from cake_tui.backends import Backend, Compiler, Host
 from cake_tui.backends.cpu.compilers import find_compiler, kernel_command, test_compile, version
 from cake_tui.backends.cpu.device import local_device
 from cake_tui.backends.cpu.facts import read_facts
@@ -55,4 +55,4 @@ class CpuBackend:
         return CpuHost(store, device)
 
 
-PLUGIN = CpuBackend()
+PLUGIN: Backend = CpuBackend()

@@ -11,4 +11,4 @@ def rewrite(schedule: Schedule, arguments: Arguments, ground: Ground) -> Schedul
     return ground.set_knobs(schedule, {"threads_x": arguments["x"], "threads_y": arguments["y"]})
 
 
-PLUGIN = Edit(rewrite, ("x", "y"))
+PLUGIN: Edit = Edit(rewrite, ("x", "y"))

@@ -12,4 +12,4 @@ def rewrite(schedule: Schedule, arguments: Arguments, ground: Ground) -> Schedul
     return ground.change_structure(schedule, str(arguments["structure"]), changes)
 
 
-PLUGIN = Edit(rewrite, ("structure",), open=True)
+PLUGIN: Edit = Edit(rewrite, ("structure",), open=True)

@@ -11,4 +11,4 @@ def rewrite(schedule: Schedule, arguments: Arguments, ground: Ground) -> Schedul
     return ground.set_knobs(schedule, {"pad": arguments["pad"]})
 
 
-PLUGIN = Edit(rewrite, ("pad",))
+PLUGIN: Edit = Edit(rewrite, ("pad",))

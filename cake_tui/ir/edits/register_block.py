@@ -11,4 +11,4 @@ def rewrite(schedule: Schedule, arguments: Arguments, ground: Ground) -> Schedul
     return ground.set_knobs(schedule, {"thread_m": arguments["m"], "thread_n": arguments["n"]})
 
 
-PLUGIN = Edit(rewrite, ("m", "n"))
+PLUGIN: Edit = Edit(rewrite, ("m", "n"))

@@ -11,4 +11,4 @@ def rewrite(schedule: Schedule, arguments: Arguments, ground: Ground) -> Schedul
     return ground.set_knobs(schedule, {str(arguments["knob"]): arguments["value"]})
 
 
-PLUGIN = Edit(rewrite, ("knob", "value"))
+PLUGIN: Edit = Edit(rewrite, ("knob", "value"))

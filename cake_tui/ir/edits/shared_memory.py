@@ -11,4 +11,4 @@ def rewrite(schedule: Schedule, arguments: Arguments, ground: Ground) -> Schedul
     return ground.set_knobs(schedule, {"shared": not schedule.knob("shared")})
 
 
-PLUGIN = Edit(rewrite)
+PLUGIN: Edit = Edit(rewrite)

@@ -21,4 +21,4 @@ def rewrite(schedule: Schedule, arguments: Arguments, ground: Ground) -> Schedul
     return ground.change_structure(schedule, "split_k", changes)
 
 
-PLUGIN = Edit(rewrite, ("parts",))
+PLUGIN: Edit = Edit(rewrite, ("parts",))

@@ -14,4 +14,4 @@ def rewrite(schedule: Schedule, arguments: Arguments, ground: Ground) -> Schedul
     return ground.set_knobs(schedule, changes)
 
 
-PLUGIN = Edit(rewrite, ("tile_size",))
+PLUGIN: Edit = Edit(rewrite, ("tile_size",))

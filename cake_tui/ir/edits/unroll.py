@@ -11,4 +11,4 @@ def rewrite(schedule: Schedule, arguments: Arguments, ground: Ground) -> Schedul
     return ground.set_knobs(schedule, {"unroll": arguments["factor"]})
 
 
-PLUGIN = Edit(rewrite, ("factor",))
+PLUGIN: Edit = Edit(rewrite, ("factor",))

@@ -11,4 +11,4 @@ def rewrite(schedule: Schedule, arguments: Arguments, ground: Ground) -> Schedul
     return ground.set_knobs(schedule, {"vector": arguments["vec_width"]})
 
 
-PLUGIN = Edit(rewrite, ("vec_width",))
+PLUGIN: Edit = Edit(rewrite, ("vec_width",))
