@@ -36,7 +36,7 @@ class Building(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     compile_s: float = 120.0
     smoke_fraction: float = 0.125
-    threads: int = 0  # of the kernels; 0: physical cores
+    threads: int = 0  # of the kernels, at most the physical cores; 0: all of them
 
 
 class Gating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,7 +44,6 @@ class Gating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     gate_series: int = 64  # at most, on the CPU; 256 on cuda
     gate_top: int = 2
-    profile_top: int = 2
     sample_ms: float = 10.0
     accept_pct: float = 0.5
 
@@ -97,11 +96,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return cls().changed(**{name: value for name, value in values.items() if name in known})
 
 
+FIXED = ("threads",)  # once a session has begun: times with other values do not compare
+
 RANGES: dict[str, tuple[float, float]] = {
     "candidates": (1, 1e7), "hours": (1e-4, 1e5), "rounds": (0, 1e6), "exhausted_rounds": (1, 1e6),
     "round": (1, 64), "propose_factor": (1, 8), "audit": (0, 1), "patience": (1, 1e6), "trial_rounds": (0, 100),
     "compile_s": (0.1, 3600), "smoke_fraction": (0.001, 1), "threads": (0, 1024),
-    "gate_series": (4, 4096), "gate_top": (1, 64), "profile_top": (0, 64), "sample_ms": (0.05, 10_000),
+    "gate_series": (4, 4096), "gate_top": (1, 64), "sample_ms": (0.05, 10_000),
     "accept_pct": (0.0, 50), "heartbeat": (0.05, 3600), "run_s": (0.05, 3600), "run_factor": (2, 1e6),
     "disk": (0.001, 1e6), "equal_failures": (2, 1e6), "guard_refusals": (1, 1000),
 }  # fmt: skip

@@ -34,7 +34,7 @@ def duration(seconds: float | None, *, exact: bool = False) -> str:
     sign, left = ("-", -seconds) if seconds < 0 else ("", seconds)
     if exact and left < 10:
         return f"{sign}{left:.1f} s"
-    whole = int(left)
+    whole = round(left) if exact else int(left)
     if whole < 60:
         return f"{sign}{whole} s"
     if whole < 3600:

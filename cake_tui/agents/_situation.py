@@ -40,7 +40,6 @@ class Situation:
             return None
         incumbent = history.rows[history.incumbent]
         override = history.base_override
-        budget = int(history.settings.get("candidates", 600))
         return cls(
             history,
             menu,
@@ -48,7 +47,7 @@ class Situation:
             incumbent,
             history.rows[override] if override is not None else incumbent,
             min(EXPLORE_MOST, EXPLORE_LEAST + EXPLORE_STEP * history.rounds_without_win),
-            history.effective >= LATE * budget,
+            history.budget_share >= LATE,
             int(history.settings.get("trial_rounds", 3)),
         )
 

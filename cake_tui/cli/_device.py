@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import msgspec
 
 from cake_tui import registry
 from cake_tui.backends import Backend
@@ -47,6 +49,13 @@ def choose(args: argparse.Namespace) -> Chosen:
                 raise
             reasons.append(f"{name}: {error}")
     raise UserError("no device to work on: " + "; ".join(reasons), ENVIRONMENT)
+
+
+def with_threads(chosen: Chosen, threads: int) -> Chosen:
+    """Return the device with so many of its cores in use; 0 leaves them all."""
+    if not 0 < threads < chosen.device.cores:
+        return chosen
+    return replace(chosen, device=msgspec.structs.replace(chosen.device, cores=threads))
 
 
 def _chosen(name: str, wanted: str | None) -> Chosen:

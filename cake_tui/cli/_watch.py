@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cake_tui.config import sessions_dir
 from cake_tui.engine.process import Started, Work, detach
 from cake_tui.errors import OK
 from cake_tui.tui import has_screen
@@ -34,14 +35,8 @@ def view(path: Path, *, read_only: bool = False, slow_link: bool = False) -> int
 
 def come_back(path: Path) -> str:
     """How to look at a session again, and how to end it."""
-    where = "" if path.parent == _usual() else f" --sessions {path.parent}"
+    where = "" if path.parent == sessions_dir().absolute() else f" --sessions {path.parent}"
     return f"come back: cake-tui attach {path.name}{where} · stop it: cake-tui stop {path.name}{where}"
-
-
-def _usual() -> Path:
-    from cake_tui.config import sessions_dir
-
-    return sessions_dir().absolute()
 
 
 def _nobody(started: Started) -> None:

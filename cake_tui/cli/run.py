@@ -52,7 +52,7 @@ def _work(args: argparse.Namespace, folder: Path, name: str, settings: dict[str,
     """In the engine's process: all that is heavy is imported here."""
     from cake_tui import kernels, menu
     from cake_tui.cli._compose import Order, start
-    from cake_tui.cli._device import choose
+    from cake_tui.cli._device import choose, with_threads
     from cake_tui.cli._origin import origin_of
     from cake_tui.config import Settings
 
@@ -60,10 +60,11 @@ def _work(args: argparse.Namespace, folder: Path, name: str, settings: dict[str,
     # The user's own mistakes come before what the machine lacks.
     menu.refuse_mistakes()
     kernels.refuse_mistakes(args.kernel)
-    chosen = choose(args)
+    whole = Settings().changed(**settings)
+    chosen = with_threads(choose(args), whole.building.threads)
     problem = kernels.load(args.kernel, target=chosen.device.target, shapes=args.shape, seed=args.seed)
     order = Order(
-        name, folder, chosen, problem, args.agent, Settings().changed(**settings), args.goal, origin
+        name, folder, chosen, problem, args.agent, whole, args.goal, origin
     )  # fmt: skip
     return start(order, announce, foreground=args.headless)
 

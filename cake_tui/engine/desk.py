@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from cake_tui.config import Settings
+from cake_tui.config import FIXED, Settings
 from cake_tui.errors import UserError, did_you_mean
 from cake_tui.menu import Menu, editing
 from cake_tui.menu import find as menu_file
@@ -114,14 +114,6 @@ class Desk:
     def _mark(self, request: Request, history: History) -> tuple[Event, ...]:
         return (_taken(request, note=_text(request, "note")),)
 
-    def _profile(self, request: Request, history: History) -> tuple[Event, ...]:
-        number = request.body.get("candidate", history.incumbent)
-        if not isinstance(number, int) or not 0 <= number < len(history.rows):
-            raise UserError(f"no candidate {str(number)[:40]}")
-        if history.device.kind != "cuda":
-            raise UserError(f"{history.device.name} has no profiler; every candidate's profile is in its feedback")
-        return (_taken(request, candidate=number),)
-
     def _change_actions(self, request: Request, history: History) -> tuple[Event, ...]:
         """Change actions.toml; the loop reads it again before the next round and journals what changed."""
         body, path = request.body, menu_file()
@@ -157,6 +149,9 @@ def changed_settings(
     new = old.changed(**{str(name): value for name, value in values.items()})
     before, after = old.flat(), new.flat()
     changes = tuple((name, str(before[name]), str(after[name])) for name in after if before[name] != after[name])
+    for name, was, wanted in changes:
+        if name in FIXED:
+            raise UserError(f'setting "{name}": found {wanted}, but the session began with {was}; start a new one')
     return after, changes
 
 

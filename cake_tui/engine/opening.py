@@ -69,6 +69,8 @@ def _edited_settings(path: Path, history: History) -> dict[str, Any]:
     for name, value in table.items():
         place = document.at(("settings", name))
         if name not in known:
+            if name in history.settings:
+                continue  # of another version: nobody wrote it by hand
             raise UserError(f'{place}: settings.{name}: no setting "{name}"{did_you_mean(name, known)}')
         try:
             Settings().changed(**{name: value})

@@ -93,21 +93,16 @@ class Tally(msgspec.Struct, gc=False):
     tries: int = 0
     wins: int = 0
     weight: float = 1.0
-    since_win: int = 0
-    last_round: int = 0
     best_standing: float | None = None
     failures: int = 0
 
     def count(self, row: Row) -> None:
         """Take in one ended candidate: a win multiplies the weight and adds, a miss or a failure decays it."""
         self.tries += 1
-        self.last_round = row.round
         if row.verdict == "accepted":
             self.wins += 1
-            self.since_win = 0
             self.weight = min(WEIGHT_MAX, self.weight * WIN_FACTOR + WIN_BONUS)
         else:
-            self.since_win += 1
             self.failures += row.outcome != "Measured"
             self.weight = max(WEIGHT_MIN, self.weight * MISS_FACTOR)
         if row.standing is not None:

@@ -23,7 +23,7 @@ from cake_tui.store.files import write_whole
 from cake_tui.store.reading import JournalReader
 
 Kind = Literal[
-    "pause", "resume", "stop", "inject", "undo", "enable", "disable", "actions", "set", "mark", "profile", "revert",
+    "pause", "resume", "stop", "inject", "undo", "enable", "disable", "actions", "set", "mark", "revert",
 ]  # fmt: skip
 KINDS: tuple[str, ...] = get_args(Kind)
 VERSION = 1

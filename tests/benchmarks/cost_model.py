@@ -56,11 +56,10 @@ def evaluate_model(sample: Sample, calibration: int = CALIBRATION, size: int = R
         predicted.append(correction.apply(guess))
         correction.learn(CostRow.of(guess, measured_us))
     times = [measured_us for _, measured_us in sample]
-    sure = {"error": 0.0, "learnt_from": len(sample)}
     models = {
         "model": predicted,
-        "constant": [msgspec.structs.replace(one, predicted_us=1.0, **sure) for one in predicted],
-        "flops": [msgspec.structs.replace(one, predicted_us=max(1.0, one.flops), **sure) for one in predicted],
+        "constant": [msgspec.structs.replace(one, predicted_us=1.0, error=0.0) for one in predicted],
+        "flops": [msgspec.structs.replace(one, predicted_us=max(1.0, one.flops), error=0.0) for one in predicted],
     }
     return {name: _judge(name, ones, times, calibration, size) for name, ones in models.items()}
 

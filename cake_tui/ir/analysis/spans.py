@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 from functools import lru_cache
 
 from cake_tui.ir.analysis.boxes import Box
 from cake_tui.ir.analysis.boxes import Span as Reach
 from cake_tui.ir.analysis.forms import Unbounded
 from cake_tui.ir.analysis.intervals import span_of
-from cake_tui.ir.expr import All, Binary, Expr, Name, Ref, Span, Unary, evaluate, names_in, show, walk
+from cake_tui.ir.expr import All, Binary, Expr, Name, Ref, Span, Unary, evaluate, names_in, walk
 from cake_tui.ir.program import Buffer, Program, Size
 
 Spans = Mapping[str, Reach]
@@ -207,19 +205,3 @@ def moduli(exprs: Iterable[Expr], spans: Spans) -> set[int]:
 @lru_cache(maxsize=1 << 12)
 def _divisors(expr: Expr) -> tuple[Expr, ...]:
     return tuple(node.right for node in walk(expr) if isinstance(node, Binary) and node.op in ("%", "/"))
-
-
-def fraction_of(expr: Expr, numbers: Mapping[str, int | float]) -> Fraction | None:
-    """Return the exact value of an expression over known numbers, None where it mentions other names."""
-    if not names_in(expr) <= numbers.keys():
-        return None
-    try:
-        value = evaluate(expr, numbers)
-    except ValueError:
-        return None
-    return Fraction(value).limit_denominator(1 << 20) if math.isfinite(value) else None
-
-
-def spelled_ref(ref: Ref) -> str:
-    """The reference as the text form writes it."""
-    return show(ref)

@@ -45,11 +45,6 @@ class Correction:
         return made
 
     @property
-    def measurements(self) -> int:
-        """How many measurements it has learnt from."""
-        return len(self._rows)
-
-    @property
     def error(self) -> float:
         """The expected error of ln(measured / predicted), from the last one-step-ahead errors and the prior.
 
@@ -83,7 +78,6 @@ class Correction:
             estimate,
             predicted_us=estimate.roofline_us * math.exp(max(-20.0, min(20.0, shift))),
             error=self.error,
-            learnt_from=len(self._rows),
         )
 
     # -- the linear part ----------------------------------------------------------------------------------------

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import msgspec
 
 
@@ -21,14 +19,9 @@ class Estimate(msgspec.Struct, frozen=True):
     predicted_us: float
     terms: tuple[tuple[str, float], ...] = ()
     error: float = 1.0
-    learnt_from: int = 0
     flops: float = 0.0  # that the program does, work on tails included
     bound_by: str = ""
     abstains: str | None = None
-
-    def gap(self, other: Estimate) -> float:
-        """How much slower than `other` this is expected to be: ln of the ratio of predicted times."""
-        return math.log(self.predicted_us / other.predicted_us)
 
 
 class CostRow(msgspec.Struct, frozen=True):

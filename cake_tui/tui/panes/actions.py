@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from cake_tui import figures
-from cake_tui.model.row import Tally
+from cake_tui.model.row import WEIGHT_MAX, Tally
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
 from cake_tui.tui.pane import Pane
 from cake_tui.tui.views import View
 
 BAR = 8
-GREATEST = 8.0  # weights are held below it
 
 
 class Actions(Pane):
@@ -64,7 +63,7 @@ def _queue(view: View) -> list[Line]:
 
 
 def _tally(name: str, tally: Tally, size: int, bar: int, off: bool) -> Line:
-    filled = max(0, min(bar, round(tally.weight / GREATEST * bar)))
+    filled = max(0, min(bar, round(tally.weight / WEIGHT_MAX * bar)))
     tone = "dim" if off else ""
     return (
         (" " + fmt.pad(fmt.visible(name, 60), size), tone),

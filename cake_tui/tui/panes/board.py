@@ -10,6 +10,7 @@ from textual.binding import Binding
 
 from cake_tui import figures
 from cake_tui.model.history import History
+from cake_tui.model.outcome import FAILED
 from cake_tui.model.row import Row
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
@@ -148,7 +149,7 @@ def _passes(row: Row, kept: str) -> bool:
         case "measured":
             return row.time_us is not None
         case "failed":
-            return row.outcome in ("BuildFailed", "LaunchFailed", "Crashed", "TimedOut", "WrongAnswer")
+            return row.outcome in FAILED
         case "refused":
             return row.outcome in ("Rejected", "Screened", "Repeated")
     return True

@@ -118,10 +118,6 @@ class Frame:
                 name += "_"
             yield name
 
-    def defined(self, expr: Expr) -> bool:
-        """Whether every name of an expression is visible here."""
-        return names_in(expr) <= self.visible
-
 
 def times(left: Expr, right: Expr) -> Expr:
     """Return the product as an expression."""
