@@ -67,14 +67,16 @@ class Record:
         self._rows: list[Row] | None = None
         self._last: Row | None = None
         self._count = 0
+        self._forgiven = 0
 
     def follow(self, history: History) -> None:
         """Read the rows that are new; start afresh where this is another history than last time."""
         rows = history.rows
         same = rows is self._rows and len(rows) >= self._count
+        same = same and history.forgiven == self._forgiven
         if not same or (self._count and rows[self._count - 1] is not self._last):
             self.structures, self._seen, self._count, self.last_macro_round = {}, set(), 0, 0
-        self._rows = rows
+        self._rows, self._forgiven = rows, history.forgiven
         while self._count < len(rows) and not rows[self._count].in_flight:
             self._read(rows[self._count])
             self._count += 1
@@ -90,7 +92,7 @@ class Record:
     def _read(self, row: Row) -> None:
         if row.level == "macro":
             self.last_macro_round = row.round
-        if row.schedule is None:
+        if row.schedule is None or row.again:
             return
         tried = self.structures.get(row.schedule.structure)
         if tried is None:

@@ -252,11 +252,11 @@ class Engine:
             self._voice.say(line)
         if isinstance(stamped, ev.CandidateEnded):
             self._snapshot()
-            pause = self._failures.see(stamped, int(self.history.settings.get("equal_failures", 20)))
-            if pause is not None and self.history.state == "running":
-                self.record(pause)
         elif isinstance(stamped, ev.SettingsChanged):
             self._bound_disk()
+        pause = self._failures.see(stamped, self.history, int(self.history.settings.get("equal_failures", 20)))
+        if pause is not None and self.history.state == "running":
+            self.record(pause)
         if self.history.state != self._shown_state:
             self._shown_state = self.history.state
             self._snapshot(force=True)

@@ -143,6 +143,7 @@ class PausedByGuard(Event, frozen=True, tag=True, gc=False):
 
     guard: str
     reason: str
+    again: tuple[int, ...] = ()  # candidates whose failure says nothing about them
 
 
 # --- rounds and candidates --------------------------------------------------------------------------

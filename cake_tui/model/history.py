@@ -113,6 +113,12 @@ def _settings(h: History, e: ev.SettingsChanged) -> None:
 
 def _paused_by_guard(h: History, e: ev.PausedByGuard) -> None:
     h.state, h.paused_by, h.state_reason = "paused", e.guard, e.reason
+    for number in e.again:
+        row = _at(h, number)
+        if row is not None and not row.again:
+            row.again, h.forgiven = True, h.forgiven + 1
+            if h.by_source.get(row.source_sha256 or "") == number:
+                del h.by_source[row.source_sha256 or ""]
     _mark(h, "guard", f"paused: {e.guard}")
 
 

@@ -57,6 +57,7 @@ class Row(msgspec.Struct, omit_defaults=True, gc=False):
     bound_share: float | None = None
     labels: tuple[str, ...] = ()
     repeats: int | None = None
+    again: bool = False  # its failure had a cause outside of it: it may be proposed again
     elapsed_s: float = 0.0  # running time of the session when it ended
     # needed only while it is in flight, dropped when it ends
     full_sha256: str | None = None

@@ -29,6 +29,7 @@ class State(msgspec.Struct):
     exit_code: int = 0
     rows: list[Row] = []
     by_source: dict[str, int] = {}
+    forgiven: int = 0  # candidates that may be proposed again
     incumbent: int | None = None
     incumbent_us: float | None = None
     wins: list[Win] = []

@@ -1,0 +1,172 @@
+"""A23: a resume keeps the best, its time and its number; budget and numbering go on; changes are listed old and new."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cake_tui.model import event as ev
+from tests.cases.shell import QUIET, Shell, copied, events
+from tests.engine.scripted import folded, until
+
+WORSE = [("apply_vectorize(8)", "first"), ("change_block_config(2, 2)", "first"), ("apply_unroll(2)", "first")]
+
+
+def worse(shell: Shell) -> str:
+    """An agent that only proposes what is slower than the best by far."""
+    steps = [{"moves": moves, "base": base, "reason": "no better"} for moves, base in WORSE * 10]
+    (shell.folder / "worse.json").write_text(json.dumps(steps), encoding="utf-8")
+    return "script:worse.json"
+
+
+def best_of(shell: Shell) -> Any:
+    return shell.json("show", "a")["best"]
+
+
+def test_the_best_stays_with_its_number_and_time(shell: Shell, recorded: Path) -> None:
+    before, best = folded(recorded), best_of(shell)
+    assert before.incumbent
+    flags = ("--agent", worse(shell), "--seed", "5", "--set", "patience=7", "--set", "round=1", "--set", "screen=off")
+    out, _ = shell.apart("resume", "a", "--candidates", str(before.effective + 2), "--headless", *flags)
+    after = folded(recorded)
+    assert after.incumbent == before.incumbent
+    assert after.rows[: len(before.rows)] == before.rows
+    now = best_of(shell)
+    assert {**now, "time_us": 0, "throughput_tflops": 0} == {**best, "time_us": 0, "throughput_tflops": 0}
+    assert now["time_us"] == pytest.approx(best["time_us"], rel=0.01)
+    # Numbering and budget go on; there is one baseline.
+    assert [row.number for row in after.rows] == list(range(len(after.rows)))
+    assert after.effective >= before.effective + 2
+    assert after.elapsed_s > before.elapsed_s
+    assert after.round > before.round
+    assert sum(row.proposal.moves == () for row in after.rows) == 1
+    assert len(events(recorded, ev.SessionCreated)) == 1
+    started = events(recorded, ev.EngineStarted)[-1]
+    changes = {name: (old, new) for name, old, new in started.changes}
+    assert changes["seed"] == ("4", "5")
+    assert changes["patience"] == ("20", "7")
+    assert changes["agent"] == ("bandit", "script:worse.json")
+    assert changes["candidates"] == ("10", str(before.effective + 2))
+    for name, (old, new) in changes.items():
+        assert f"{name}: {old} → {new}" in out
+    assert int((recorded / "best" / "candidate").read_text(encoding="utf-8")) == before.incumbent
+
+
+def test_nothing_changed_is_nothing_listed(shell: Shell, recorded: Path) -> None:
+    before = folded(recorded)
+    out, _ = shell.apart("resume", "a", "--headless")
+    assert " → " not in out
+    assert events(recorded, ev.EngineStarted)[-1].changes == ()
+    assert folded(recorded).rows == before.rows
+
+
+def test_done_goes_on_with_a_larger_budget_and_not_without(shell: Shell, recorded: Path) -> None:
+    before = folded(recorded)
+    for _ in range(2):
+        shell.apart("resume", "a", "--headless")
+        assert folded(recorded).rows == before.rows
+        assert shell.json("status", "a")["state"] == "done"
+    shell.apart("resume", "a", "--candidates", str(before.effective + 3))
+    until(lambda: folded(recorded).state == "done", 30)
+    after = folded(recorded)
+    assert before.effective + 3 <= after.effective <= before.effective + 7
+    assert after.rows[: len(before.rows)] == before.rows
+    out, _ = shell.apart("resume", "a", "--candidates", "1", "--headless")  # a smaller one is spent at once
+    assert "candidates: " in out
+    assert folded(recorded).rows == after.rows
+
+
+EDITS = {
+    "an action less": lambda text: text.replace('name = "apply_vectorize"', 'name = "vectorize_by"'),
+    "other values": lambda text: text.replace("[", "[ ", 1),
+    "an action more": lambda text: (
+        text + '\n[[action]]\nname = "deep_unroll"\nlevel = "micro"\nsummary = "Unroll by sixteen"\n'
+        'edits = [{ do = "unroll", factor = 16 }]\n'
+    ),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_a_changed_action_space_changes_nothing_on_record(shell: Shell, recorded: Path, edit: str) -> None:
+    from tests.cases.shell import ROOT
+
+    before, best = folded(recorded), best_of(shell)
+    text = EDITS[edit]((ROOT / "actions.toml").read_text(encoding="utf-8"))
+    (shell.folder / "actions.toml").write_text(text, encoding="utf-8")
+    shell.apart("resume", "a", "--candidates", str(before.effective + 1), "--headless")
+    after = folded(recorded)
+    assert after.rows[: len(before.rows)] == before.rows
+    assert after.rows[best["candidate"]].schedule == before.rows[best["candidate"]].schedule
+
+
+def test_a_setting_edited_by_hand_counts_and_a_wrong_one_is_refused(shell: Shell, recorded: Path) -> None:
+    document = recorded / "session.toml"
+    text = document.read_text(encoding="utf-8")
+    document.write_text(text.replace("patience = 20", "patience = 3"), encoding="utf-8")
+    out, _ = shell.apart("resume", "a", "--headless")
+    assert "patience: 20 → 3" in out
+    record = (recorded / "journal.jsonl").read_bytes()
+    for wrong in ("patience = 0", "patiense = 3", 'patience = "x"', "patience ="):
+        document.write_text(text.replace("patience = 20", wrong), encoding="utf-8")
+        for code in (2, 5):
+            process = shell.popen("resume", "a", "--headless", stdout=-1, stderr=-1)
+            _, err = process.communicate(timeout=30)
+            assert process.returncode in (2, 5)
+            assert err.count(b"\n") == 1
+            assert b"session.toml" in err
+            if process.returncode == code:
+                break
+        assert (recorded / "journal.jsonl").read_bytes() == record
+
+
+def test_a_copy_of_a_session_is_a_session_of_its_own(shell: Shell, recorded: Path) -> None:
+    copied(recorded, shell.sessions, "b")
+    record = (recorded / "journal.jsonl").read_bytes()
+    shell.apart("resume", "b", "--candidates", "12", "--headless")
+    assert (recorded / "journal.jsonl").read_bytes() == record
+    assert folded(shell.sessions / "b").rows[:5] == folded(recorded).rows[:5]
+
+
+def test_a_new_session_from_another_or_a_file(shell: Shell, recorded: Path) -> None:
+    history = folded(recorded)
+    best = history.incumbent or 0
+    other = next(row.number for row in history.rows if row.outcome == "Measured" and row.number not in (0, best))
+    (shell.folder / "mine.txt").write_bytes((recorded / "best" / "schedule.txt").read_bytes())
+    wanted = {"a": best, f"a:{other}": other, "a:0": 0, "mine.txt": best}
+    for place, (origin, number) in enumerate(wanted.items()):
+        session = shell.headless(f"from-{place}", candidates=1, **{"from": origin})
+        made = folded(session)
+        assert made.rows[0].schedule == history.rows[number].schedule
+        assert made.rows[0].outcome == "Measured"
+        assert made.session is not None
+        assert made.session.started_from is not None
+    for wrong in ("a:999", "a:-1", "a:x", "b", "nothing.txt", "", "actions.toml/x"):
+        words = ("run", "--backend", "simulated", "--device", QUIET, "--name", "z", "--from", wrong)
+        _, err = shell.apart(*words, code=2)
+        assert err.count("\n") == 1
+    assert not (shell.sessions / "z").exists()
+
+
+@pytest.mark.parametrize(
+    ("goal", "reason"),
+    [("1.5 baseline", "goal reached: 1.5 baseline"), ("80000 us", "goal reached: 80000 us"), ("0.001 peer", "goal")],
+)
+def test_a_goal_ends_the_run_and_a_farther_one_takes_it_on(shell: Shell, goal: str, reason: str) -> None:
+    session = shell.headless(candidates=300, goal=goal)
+    reached = folded(session)
+    assert reason in reached.state_reason
+    assert reached.effective < 300
+    shell.apart("resume", "a", "--headless", "--goal", "1e6 baseline", "--candidates", str(reached.effective + 2))
+    assert folded(session).effective >= reached.effective + 2
+    assert folded(session).rows[: len(reached.rows)] == reached.rows
+
+
+@pytest.mark.parametrize("goal", ["", "fast", "1.1", "-1 peer", "0 us", "nan baseline", "1 cublass", "1 peer extra"])
+def test_a_goal_that_is_none_is_refused_in_one_line(shell: Shell, goal: str) -> None:
+    words = ("run", "--backend", "simulated", "--name", "z", f"--goal={goal}")
+    _, err = shell.apart(*words, code=2)
+    assert err.count("\n") == 1
+    assert list(shell.sessions.glob("*")) == []
