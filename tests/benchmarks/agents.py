@@ -1,6 +1,6 @@
 """Prints how good and how quick the agents are: candidates to 90 % of the optimum, milliseconds a round.
 
-    python tests/benchmarks/agents.py [--seeds 20] [--recorded SESSION_FOLDER]
+    python -m tests.benchmarks.agents [--seeds 20] [--recorded SESSION_FOLDER]
 
 Medians over seeds on the three simulated surfaces (and on a recorded session), for each agent of the package that
 needs nothing but a menu, and for the bandit without its macro level; then the time of one `propose` after 600 and
@@ -13,12 +13,9 @@ import argparse
 import math
 import random
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from cake_tui import registry
 from cake_tui.agents import Agent
