@@ -35,22 +35,10 @@ from cake_tui.model.outcome import (
     Verdict,
     WrongAnswer,
 )
-from cake_tui.model.problem import BufferSpec, Problem, Shape
 from cake_tui.model.schedule import KnobValue, Schedule
+from tests.matmul import MATMUL
 
 ROOT = Path(__file__).parents[2]
-PROBLEM = Problem(
-    kernel="matmul_bias_relu",
-    family="contraction",
-    value="relu(acc + bias[n])",
-    buffers=(
-        BufferSpec("a", "f32", ("M", "K")),
-        BufferSpec("b", "f32", ("K", "N"), scale="1/sqrt(K)"),
-        BufferSpec("bias", "f32", ("N",)),
-        BufferSpec("y", "f32", ("M", "N"), role="out"),
-    ),
-    shapes=(Shape((("M", 512), ("N", 512), ("K", 512))),),
-)
 ENDINGS: dict[str, Callable[[], Outcome]] = {
     "BuildFailed": lambda: BuildFailed(step="build", reason="the surface"),
     "LaunchFailed": lambda: LaunchFailed(step="check", reason="the surface"),
@@ -65,7 +53,7 @@ Nearest = Callable[[Schedule, Collection[Schedule | None]], Schedule | None]
 @functools.cache
 def packaged_menu() -> Menu:
     """The packaged actions on a simulated device."""
-    return menus.load(ROOT / "actions.toml", PROBLEM, SimulatedBackend().device("ridge"))
+    return menus.load(ROOT / "actions.toml", MATMUL, SimulatedBackend().device("ridge"))
 
 
 class SurfaceSession:
@@ -99,7 +87,7 @@ class SurfaceSession:
         self._apply(
             ev.SessionCreated(
                 name="s",
-                problem=PROBLEM,
+                problem=MATMUL,
                 device=self.menu.device,
                 backend="simulated",
                 agent="a",

@@ -17,27 +17,15 @@ from cake_tui.model.finding import Finding
 from cake_tui.model.measure import Clock, GateResult, Pair, Series
 from cake_tui.model.move import Move, Proposal
 from cake_tui.model.outcome import BuildFailed, Measured, Rejected, Repeated, Screened, WrongAnswer
-from cake_tui.model.problem import BufferSpec, Problem, Shape
+from cake_tui.model.problem import Problem
 from cake_tui.model.schedule import Schedule
+from tests.matmul import MATMUL
 
 BOOT = "11111111-2222-3333-4444-555555555555"
 
 
 def problem(seed: int = 0) -> Problem:
-    return Problem(
-        kernel="matmul_bias_relu",
-        family="contraction",
-        value="relu(acc + bias[n])",
-        buffers=(
-            BufferSpec("a", "f32", ("M", "K")),
-            BufferSpec("b", "f32", ("K", "N"), scale="1/sqrt(K)"),
-            BufferSpec("bias", "f32", ("N",)),
-            BufferSpec("y", "f32", ("M", "N"), role="out"),
-        ),
-        shapes=(Shape((("M", 512), ("N", 512), ("K", 512))),),
-        minimum_work="2*M*N*K",
-        seed=seed,
-    )
+    return msgspec.structs.replace(MATMUL, seed=seed)
 
 
 def device(uuid: str = "simulated:ridge") -> Device:

@@ -29,29 +29,16 @@ from cake_tui.model.outcome import (
     TimedOut,
     WrongAnswer,
 )
-from cake_tui.model.problem import BufferSpec, Problem, Shape
 from cake_tui.model.schedule import Schedule
 from cake_tui.tui.bridge import Now
+from tests.matmul import MATMUL
 
 BOOT = "0000-sample-boot"
 START = datetime(2026, 11, 29, 9, 0, 0, tzinfo=UTC)
 BASELINE_US = 180_000.0
 NUMPY_US = 1_750.0
 
-PROBLEM = Problem(
-    kernel="matmul_bias_relu",
-    family="contraction",
-    value="relu(acc + bias[n])",
-    buffers=(
-        BufferSpec("a", "f32", ("M", "K")),
-        BufferSpec("b", "f32", ("K", "N"), scale="1/sqrt(K)"),
-        BufferSpec("bias", "f32", ("N",)),
-        BufferSpec("y", "f32", ("M", "N"), role="out"),
-    ),
-    shapes=(Shape((("M", 512), ("N", 512), ("K", 512))),),
-    minimum_work="2*M*N*K",
-    peers=("numpy",),
-)
+PROBLEM = msgspec.structs.replace(MATMUL, peers=("numpy",))
 DEVICE = Device(
     kind="cpu", target="c", name="Sample CPU, 2 cores", uuid="cpu:sample", arch="x86-64-v4", cores=2,
     vector_bytes=64, vector_registers=32, l1_bytes=32768, l2_bytes=1 << 20, l3_bytes=32 << 20,
