@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -68,6 +67,4 @@ def _ranked(values: Sequence[float | None], problem: Problem) -> float | None:
     known = [value for value in values if value is not None]
     if len(known) < len(values) or not known:
         return None
-    if problem.ranking == "last":
-        return known[-1]
-    return statistics.geometric_mean(known) if problem.ranking == "geom" else statistics.fmean(known)
+    return problem.ranked(known)

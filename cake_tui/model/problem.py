@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import statistics
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -85,3 +88,13 @@ class Problem(msgspec.Struct, frozen=True):
     def size_names(self) -> tuple[str, ...]:
         """Names of the sizes, in the order the kernel declares them."""
         return tuple(name for name, _ in self.shapes[0].sizes)
+
+    def ranked(self, values: Sequence[float]) -> float:
+        """Combine one value a shape, times or their like, as the ranking does."""
+        match self.ranking:
+            case "last":
+                return values[-1]
+            case "mean":
+                return statistics.fmean(values)
+            case "geom":
+                return math.exp(statistics.fmean(math.log(max(value, 1e-9)) for value in values))

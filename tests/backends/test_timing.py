@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from cake_tui.backends.cpu import PLUGIN
-from cake_tui.backends.cpu.timing import rank, timed_shapes
+from cake_tui.backends.cpu.timing import timed_shapes
 from cake_tui.errors import UserError
 from cake_tui.executors.local import Local
 from cake_tui.model.jobs import Checked, Refused, Subject, Timed, TimePeer
@@ -100,9 +100,9 @@ def test_every_ranked_shape_is_run(executor: Local, ranking: str) -> None:
 def test_rankings_by_hand() -> None:
     problem = problem_of(shapes=(shape_of(1, 1, 1), shape_of(2, 2, 2)))
     assert timed_shapes(problem) == problem.shapes[1:]
-    assert rank(problem, [8.0]) == 8.0
-    assert rank(msgspec.structs.replace(problem, ranking="mean"), [2.0, 8.0]) == 5.0
-    assert rank(msgspec.structs.replace(problem, ranking="geom"), [2.0, 8.0]) == pytest.approx(4.0)
+    assert problem.ranked([8.0]) == 8.0
+    assert msgspec.structs.replace(problem, ranking="mean").ranked([2.0, 8.0]) == 5.0
+    assert msgspec.structs.replace(problem, ranking="geom").ranked([2.0, 8.0]) == pytest.approx(4.0)
 
 
 def test_fingerprint_is_of_the_inputs_not_of_the_number_of_launches(executor: Local, good: Subject) -> None:

@@ -18,7 +18,7 @@ import cake_tui
 from cake_tui.backends.cpu.clock import read_clock
 from cake_tui.backends.cpu.runtime import Runtime
 from cake_tui.backends.cpu.subject import Libraries, failed
-from cake_tui.backends.cpu.timing import Bench, Repeats, rank, repeats_for, timed_shapes
+from cake_tui.backends.cpu.timing import Bench, Repeats, repeats_for, timed_shapes
 from cake_tui.config import child_environment
 from cake_tui.errors import Ended, UserError, did_you_mean
 from cake_tui.model.jobs import Timed, TimePeer
@@ -221,7 +221,7 @@ def _time_peer(runtime: Runtime, libraries: Libraries, repeats: Repeats, peers: 
                         times[name].append(ns / counts[shape] / 1e3)
                     else:
                         times[name].append(peer.run(peer_count, sample_ns) / peer_count / 1e3)
-            pairs.append(Pair(rank(problem, times["holder"]), rank(problem, times["peer"]), holder_first))
+            pairs.append(Pair(problem.ranked(times["holder"]), problem.ranked(times["peer"]), holder_first))
         after = read_clock(runtime)
         last = shapes[-1]
         return Timed(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -161,13 +161,6 @@ def timed_shapes(problem: Problem) -> tuple[Shape, ...]:
     return problem.shapes[-1:] if problem.ranking == "last" else problem.shapes
 
 
-def rank(problem: Problem, times_us: Sequence[float]) -> float:
-    """Combine one time a shape by the problem's ranking, in microseconds."""
-    if problem.ranking == "geom":
-        return math.exp(sum(math.log(max(time, 1e-9)) for time in times_us) / len(times_us))
-    return times_us[-1] if problem.ranking == "last" else sum(times_us) / len(times_us)
-
-
 def repeats_for(run: Callable[[int], int], sample_ms: float) -> int:
     """Return the count for which ``run(count)``, in nanoseconds, lasts `sample_ms` or longer.
 
@@ -230,7 +223,7 @@ def time_pairs(runtime: Runtime, libraries: Libraries, repeats: Repeats, job: Ti
                     rounding_changed = rounding_changed or ran.state_changed
                     if name == "candidate":
                         busy_max, busy_mean = busy_max + ran.busy_max_ns, busy_mean + ran.busy_mean_ns
-            pairs.append(Pair(rank(problem, times["holder"]), rank(problem, times["candidate"]), holder_first))
+            pairs.append(Pair(problem.ranked(times["holder"]), problem.ranked(times["candidate"]), holder_first))
         after = read_clock(runtime)
         changed = "rounding mode" if rounding_changed else state.changed()
         for bench in benches:

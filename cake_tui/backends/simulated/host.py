@@ -6,7 +6,6 @@ import math
 import os
 import random
 import signal
-import statistics
 import time
 
 from cake_tui.backends.simulated.options import Options
@@ -103,7 +102,7 @@ class SimulatedHost:
         time.sleep(self._options.series_s)
         low, high = PEER_US
         peer = low + (high - low) * unit(self._options.surface, job.peer)
-        peer *= ranked([_size_factor(shape) for shape in job.problem.shapes], job.problem)
+        peer *= job.problem.ranked([_size_factor(shape) for shape in job.problem.shapes])
         holder = self._true_us(job.holder, job.problem)
         words = (schedule_of(job.holder.lowered).text, job.peer)
         return Timed(self._series(job, holder, peer, words), peer_threads=1, peer_version="simulated")
@@ -112,7 +111,7 @@ class SimulatedHost:
         base = self._options.time_us(schedule_of(subject.lowered))
         if self._options.flat_us > 0:
             return base
-        return ranked([base * _size_factor(shape) for shape in problem.shapes], problem)
+        return problem.ranked([base * _size_factor(shape) for shape in problem.shapes])
 
     def _series(
         self, job: TimePairs | TimePeer, holder_us: float, candidate_us: float, words: tuple[str, str]
@@ -149,15 +148,6 @@ class SimulatedHost:
             output_fingerprint=_fingerprint(job.seed),
             holder_fingerprint=_fingerprint(job.seed),
         )
-
-
-def ranked(times_us: list[float], problem: Problem) -> float:
-    """Return one time for all ranked shapes, by the problem's ranking."""
-    if problem.ranking == "mean":
-        return statistics.fmean(times_us)
-    if problem.ranking == "geom":
-        return statistics.geometric_mean(times_us)
-    return times_us[-1]
 
 
 def _size_factor(shape: Shape) -> float:
