@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import ctypes
 import os
 import resource
-import signal
 import sys
 import threading
 import traceback
@@ -23,13 +21,13 @@ import msgspec
 
 from cake_tui import registry
 from cake_tui.backends import Backend, Host
+from cake_tui.backends._parent import die_with
 from cake_tui.errors import BUG, UserError
 from cake_tui.model.device import Device
 from cake_tui.model.jobs import EvaluatorJob, EvaluatorReply
 
 STACK_BYTES = 64 << 20  # kernels keep panels on the stack of the thread that calls them
 FILE_BYTES = 64 << 20  # of any one file that a kernel, or what it prints, may write
-PR_SET_PDEATHSIG = 1
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -70,7 +68,7 @@ def main() -> None:
     parser.add_argument("--parent", type=int, required=True)
     parser.add_argument("--memory", type=int, default=0, help="most bytes of data, 0: no limit")
     options = parser.parse_args()
-    _die_with(options.parent)
+    die_with(options.parent)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
     if options.memory:
@@ -81,13 +79,6 @@ def main() -> None:
     worker = threading.Thread(target=_serve_or_die, args=(options,), name="evaluator", daemon=True)
     worker.start()
     worker.join()
-
-
-def _die_with(parent: int) -> None:
-    """Have the kernel end this process when its parent ends, however that happens."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(BUG)
 
 
 def _serve_or_die(options: argparse.Namespace) -> None:

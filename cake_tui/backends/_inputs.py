@@ -17,7 +17,6 @@ Array = npt.NDArray[Any]
 SETS = ("integers", "one-hot", "default", "positive")
 EXACT_SETS = ("integers", "one-hot")
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i32": np.int32, "u8": np.uint8}
-FILLS = ("normal", "uniform", "zeros", "ones", "integers")
 
 
 def inputs_of(problem: Problem) -> tuple[BufferSpec, ...]:

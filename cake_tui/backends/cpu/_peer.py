@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import os
-import signal
 import sys
 import time
 import traceback
@@ -18,14 +17,13 @@ import msgspec
 import numpy as np
 
 from cake_tui.backends._inputs import inputs_of, make_inputs, operands, outputs_of
+from cake_tui.backends._parent import die_with
 from cake_tui.backends._reference import Referee
 from cake_tui.backends._values import axes
 from cake_tui.backends.cpu.device import core_processors
 from cake_tui.backends.cpu.peers import PeerAnswer, PeerOrder, fastest_batch
 from cake_tui.ir.expr import Expr, parse
 from cake_tui.model.problem import BufferSpec, Problem
-
-PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
@@ -34,9 +32,7 @@ def main() -> None:
     parser.add_argument("--peer", required=True)
     parser.add_argument("--parent", type=int, required=True)
     options = parser.parse_args()
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != options.parent:
-        return
+    die_with(options.parent)
     np.ones((64, 64), np.float32) @ np.ones((64, 64), np.float32)  # the library's threads start
     _spread_threads()
     _say(PeerAnswer(threads=_threads(), version=f"numpy {np.__version__}"))
