@@ -30,7 +30,7 @@ from cake_tui.store.journal import Journal, OnFull
 from cake_tui.store.lock import Lock, busy, engine_of
 from cake_tui.toml import Document, parse_document, read_text
 
-LOG_CHARACTERS = 32 * 1024  # of a candidate's log: head and tail, with the true size between
+LOG_CHARACTERS = 40 * 1024  # head and tail of a candidate's log; an executor keeps less, so its own cut stands alone
 TEXT_CHARACTERS = 256 * 1024  # of prompts and replies
 _CUT = {".log": LOG_CHARACTERS, ".prompt": TEXT_CHARACTERS, ".reply": TEXT_CHARACTERS}
 _STALE_S = 3600.0
