@@ -22,6 +22,7 @@ from cake_tui.cli import main
 from cake_tui.model import event as ev
 from cake_tui.store.lock import living_holder
 from cake_tui.store.reading import JournalReader
+from cake_tui.store.telemetry import Beat, BeatReader
 from tests.engine.scripted import gone, until
 
 ROOT = Path(__file__).parents[2]
@@ -134,6 +135,11 @@ def events(session: Path, *kinds: type[ev.Event]) -> list[Any]:
 def ended(session: Path) -> int:
     """Return how many candidates have ended."""
     return len(events(session, ev.CandidateEnded)) if (session / "journal.jsonl").exists() else 0
+
+
+def beats(session: Path) -> list[Beat]:
+    """Return the heartbeats of a session, oldest first."""
+    return BeatReader(session / "telemetry.jsonl", 4 << 20).read()
 
 
 def log_of(session: Path) -> str:

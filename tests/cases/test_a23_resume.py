@@ -12,12 +12,12 @@ from cake_tui.model import event as ev
 from tests.cases.shell import QUIET, Shell, copied, events
 from tests.engine.scripted import folded, until
 
-WORSE = [("apply_vectorize(8)", "first"), ("change_block_config(2, 2)", "first"), ("apply_unroll(2)", "first")]
+WORSE = [f"split_k({n}) + apply_unroll({m}) + apply_vectorize(4)" for n in (16, 8, 4, 2) for m in (8, 4, 2)]
 
 
 def worse(shell: Shell) -> str:
     """An agent that only proposes what is slower than the best by far."""
-    steps = [{"moves": moves, "base": base, "reason": "no better"} for moves, base in WORSE * 10]
+    steps = [{"moves": moves, "base": "first", "reason": "no better"} for moves in WORSE * 3]
     (shell.folder / "worse.json").write_text(json.dumps(steps), encoding="utf-8")
     return "script:worse.json"
 

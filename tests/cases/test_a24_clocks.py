@@ -9,14 +9,13 @@ import struct
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from cake_tui.model import event as ev
-from cake_tui.store.telemetry import recent_beats
 from tests.cases.doubling import make_kernel, make_script, settings
 from tests.cases.shell import Shell, descendants, ended, events
 from tests.engine.scripted import folded, until
@@ -82,19 +81,35 @@ def wall(shell: Shell) -> Wall:
     return Wall(shell)
 
 
+def descendants_named(pid: int, name: str) -> list[int]:
+    """Return what a process started whose command line mentions a name."""
+    found = []
+    for child in descendants(pid):
+        with suppress(OSError):
+            if name.encode() in Path(f"/proc/{child}/cmdline").read_bytes():
+                found.append(child)
+    return found
+
+
 def gaps(session: Path, what: str) -> list[float]:
     return [gap.seconds for gap in events(session, ev.GapSeen) if gap.what == what]
 
 
 @pytest.mark.cc
-@pytest.mark.parametrize("hours", [10.0, -2.0, 2.0, 24 * 365.0])
-def test_a_stepped_wall_clock_costs_nothing_and_ends_nothing(shell: Shell, wall: Wall, hours: float) -> None:
-    """While a compiler is at work and a budget of a minute runs."""
-    agent = make_script(shell, ("apply_vectorize(8)", "", 0.0), ("apply_unroll(2)", "", 0.8))
-    flags = {"agent": agent, "hours": 0.1, "set": "compile_s=3"}
-    session = shell.start(device="ridge,compile_s=0.5,noise=0", **flags)
+@pytest.mark.parametrize(
+    ("hours", "pending"), [(10.0, "compile"), (10.0, "agent"), (-2.0, "compile"), (24 * 365.0, "agent")]
+)
+def test_a_stepped_wall_clock_costs_nothing_and_ends_nothing(
+    shell: Shell, wall: Wall, hours: float, pending: str
+) -> None:
+    """While a compiler or the agent is at work and a budget of six minutes runs."""
+    steps = [(f"split_k({n}) + apply_unroll({m})", "", 0.8) for n in (2, 4, 8) for m in (2, 4)]
+    flags = {"agent": make_script(shell, *steps), "hours": 0.1, "set": "compile_s=3"}
+    session = shell.start(device="ridge,compile_s=0.5,noise=0,failures=0", **flags)
     began = time.monotonic()
     until(lambda: ended(session) >= 1, 20)
+    if pending == "compile":
+        until(lambda: descendants_named(shell.pid(), "compile.py"), 20)
     wall.step(hours * 3600)
     until(lambda: gaps(session, "wall"), 10)
     until(lambda: ended(session) >= 3, 30)
@@ -114,7 +129,7 @@ def test_a_stepped_wall_clock_costs_nothing_and_ends_nothing(shell: Shell, wall:
     # Whoever looks, from before or after the step, sees sane durations.
     for environment in ({}, {"LD_PRELOAD": ""}):
         out, _ = shell.apart("status", "a", **environment)
-        assert re.search(r"· \d+(\.\d+)? s of 6", out), out
+        assert re.search(r"· \d+(\.\d+)? s of 0.1 h ·", out), out
         assert "-" not in out.split("·")[2]
     shell.here("stop", "a")
 
@@ -183,19 +198,17 @@ def test_a_compile_is_not_ended_for_time_that_it_did_not_have(shell: Shell, soak
     assert gap == pytest.approx(gap_s, abs=1.5)
     assert folded(session).elapsed_s - before < gap_s
     assert "gap of" in shell.here("tail", "a", "-n", "100")
-    beats = [beat.elapsed_s for beat in recent_beats(session, 1000)]
-    assert beats
     shell.here("stop", "a")
 
 
 @pytest.mark.cc
 def test_a_kernel_is_not_ended_for_time_that_it_did_not_have(shell: Shell) -> None:
-    """A run that takes half of its limit, with everything stopped for twice the limit in its middle."""
+    """Runs of a fiftieth of their limit, one of them with everything stopped for twice the limit in its middle."""
     head = "#include <time.h>\n"
     middle = """#if MODE == 1
-  struct timespec now, end; clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end); end.tv_nsec += N > 1000 ? 0 : 0;
+  struct timespec now, begin; clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
   do clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  while ((now.tv_sec - end.tv_sec) * 1000 + (now.tv_nsec - end.tv_nsec) / 1000000 < 150);
+  while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < 20);
 #endif"""
     make_kernel(shell, middle, head)
     agent = make_script(shell, ("set_MODE(1)", "slow", 0))
