@@ -222,10 +222,9 @@ def monitor_of(device: Device) -> Monitor | None:
 
 
 def _hashes(ctx: Context) -> frozenset[str]:
-    built = list(ctx.subjects.values())
-    return frozenset(
-        name for one in built for name in (one.full.binary_sha256, one.smoke.binary_sha256)
-    )  # fmt: skip
+    names = [name for one in ctx.subjects.values() for name in (one.full.binary_sha256, one.smoke.binary_sha256)]
+    flying = [name for row in ctx.history.in_flight() for name in (row.full_sha256, row.smoke_sha256) if name]
+    return frozenset(names + flying)
 
 
 def _replacements(history: History, given: dict[str, str]) -> Sequence[tuple[str, str, str]]:

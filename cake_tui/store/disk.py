@@ -12,7 +12,8 @@ import msgspec
 
 from cake_tui.model import layout
 
-NEWEST_BUILDS, NEWEST_CANDIDATES = 128, 8  # these stay
+NEWEST_BUILDS, NEWEST_CANDIDATES = 128, 8  # these stay; of builds that take half of the limit fewer do
+FEWEST_BUILDS = 16
 RECOUNT_EVERY = 16  # writes until what comes without telling is counted again
 _BLOCK = 4096
 _FULL, _ROOMY, _AGAIN = 0.9, 0.75, 0.02  # of the limit
@@ -109,7 +110,8 @@ class DiskBound:
         kept = 0
         for index, (_, size, path) in enumerate(sorted(entries, reverse=True)):
             kept += size
-            if index >= NEWEST_BUILDS and kept > self.limit_bytes / 4 and path.name not in used:
+            newest = NEWEST_BUILDS if kept <= self.limit_bytes / 2 else FEWEST_BUILDS
+            if index >= newest and kept > self.limit_bytes / 4 and path.name not in used:
                 path.unlink(missing_ok=True)
                 kept -= size
         self._builds = disk_bytes(self.folder / layout.BUILDS)

@@ -77,7 +77,7 @@ def test_all_mistakes_come_in_one_go(shell: Shell) -> None:
 def test_every_command_that_reads_the_file_says_the_same(shell: Shell) -> None:
     text = SHIPPED + ENTRY.replace("{ values =", "{ valuse =")
     err = refused(shell, text, lines=None)
-    for words in (("actions",), ("actions", "--json"), ("check", "matmul_bias_relu", "--backend", "simulated")):
+    for words in (("actions",), ("actions", "--json"), ("actions", "--disable", "apply_unroll")):
         assert "valuse" in shell.here(*words, code=2)
     assert "valuse" in err
 

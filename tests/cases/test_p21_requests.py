@@ -27,8 +27,7 @@ def request(**parts: object) -> bytes:
 
 def socket_at(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as made:
-        os.chdir(path.parent)
-        made.bind(path.name)
+        made.bind(str(path))
 
 
 def folder_with(path: Path) -> None:
