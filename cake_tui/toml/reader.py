@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from cake_tui.errors import UserError, did_you_mean, nearest
+from cake_tui.errors import UserError, did_you_mean, nearest, printable
 from cake_tui.toml.document import Document
 from cake_tui.toml.hints import spelled
 from cake_tui.toml.scanner import Key
@@ -25,8 +25,7 @@ class Mistakes:
     def add(self, path: Key, message: str) -> None:
         """Note one mistake at a key; a name with control characters in it cannot break the line."""
         line = self.document.line(path)
-        said = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message)
-        self._found.append((line, f"{self.document.label}:{line}: {said}"))
+        self._found.append((line, f"{self.document.label}:{line}: {printable(message)}"))
 
     def __len__(self) -> int:
         return len(self._found)

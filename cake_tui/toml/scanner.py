@@ -22,7 +22,7 @@ class Place(NamedTuple):
 
 
 class Unreadable(Exception):
-    """The text stops being TOML; `places` and `open_line` of the scanner say how far it made sense."""
+    """The text stops being TOML; `places` and `open_lines` of the scanner say how far it made sense."""
 
 
 class Scanner:
