@@ -70,11 +70,7 @@ class Ground(msgspec.Struct, frozen=True):
             if not changes:
                 raise refuse("no-change", "structure", f"already {structure}", "another structure")
             return self.set_knobs(schedule, changes)
-        kept = {
-            name: value
-            for name, value in schedule.knobs
-            if name in known and any(value == other and type(value) is type(other) for other in known[name].values)
-        }
+        kept = {name: value for name, value in schedule.knobs if name in known and is_legal(value, known[name].values)}
         start = Schedule.of(structure, {name: knob.default for name, knob in known.items()} | kept)
         differing = {name: value for name, value in changes.items() if start.knob(name) != value}
         return self.set_knobs(start, differing) if differing else start
