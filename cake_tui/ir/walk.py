@@ -14,6 +14,7 @@ from cake_tui.ir.expr import Expr, Ref, refs_in
 from cake_tui.ir.program import (
     Assign,
     Atomic,
+    Buffer,
     Contract,
     Convert,
     Copy,
@@ -118,6 +119,15 @@ def _inside(statement: Statement, path: Path, new: tuple[Statement, ...]) -> Sta
             return msgspec.structs.replace(statement, body=_replace(body, path, new))
         case _:
             raise KeyError(path)
+
+
+def buffers_of(program: Program, launch: Launch) -> dict[str, Buffer]:
+    """Return every buffer that a launch may use, by name: the program's and its own."""
+    found = {buffer.name: buffer for buffer in program.buffers}
+    for statement in walk_body(launch.body):
+        if isinstance(statement, Declare):
+            found[statement.buffer.name] = statement.buffer
+    return found
 
 
 def reads(statement: Statement) -> tuple[Ref, ...]:

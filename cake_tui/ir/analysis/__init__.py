@@ -1,1 +1,1 @@
-"""Analyses of programs that laws and the cost model share: affine forms, boxes, and a machine for one block."""
+"""Analyses of programs that laws and lowering share: affine forms, boxes, and a machine for one block."""

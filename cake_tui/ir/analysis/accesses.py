@@ -11,10 +11,9 @@ import msgspec
 from cake_tui.ir import program as ir
 from cake_tui.ir.analysis.affine import ONE, ZERO, Affine, Scope
 from cake_tui.ir.analysis.forms import Unbounded, floor_of, form_of
-from cake_tui.ir.analysis.spans import conjuncts
-from cake_tui.ir.expr import All, Binary, Expr, Number, Ref, Span, Unary
+from cake_tui.ir.expr import OPPOSITE, All, Binary, Expr, Number, Ref, Span, Unary, conjuncts
 from cake_tui.ir.program import Buffer, Launch, Program, Statement
-from cake_tui.ir.walk import Path, children, reads, walk_body, writes
+from cake_tui.ir.walk import Path, buffers_of, children, reads, writes
 
 Mode = Literal["read", "write", "atomic"]
 
@@ -104,10 +103,7 @@ class _Reader:
     def __init__(self, program: Program, launch: Launch, index: int) -> None:
         self.launch = launch
         self.index = index
-        self.buffers = {buffer.name: buffer for buffer in program.buffers}
-        for statement in walk_body(launch.body):
-            if isinstance(statement, ir.Declare):
-                self.buffers[statement.buffer.name] = statement.buffer
+        self.buffers = buffers_of(program, launch)
         self.fresh = 0
 
     def read(self, place: _Place) -> Iterator[Accessing]:
@@ -256,16 +252,13 @@ class _Reader:
         return frozenset(found)
 
 
-_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
-
-
 def _negated(condition: Expr) -> tuple[Expr, ...]:
     """The conjuncts of the opposite of a condition, as far as one comparison says it."""
     match condition:
         case Unary("not", operand):
             return conjuncts(operand)
-        case Binary(op, left, right) if op in _OPPOSITE:
-            return (Binary(_OPPOSITE[op], left, right),)
+        case Binary(op, left, right) if op in OPPOSITE:
+            return (Binary(OPPOSITE[op], left, right),)
         case Binary("or", left, right):
             return _negated(left) + _negated(right)
     return ()

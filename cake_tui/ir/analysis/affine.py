@@ -130,7 +130,7 @@ def quotient(value: Number, divisor: Number) -> Number:
 class Bound(msgspec.Struct, frozen=True, gc=False):
     """A variable's inclusive bounds: it is at least every one of `lows` and at most every one of `highs`.
 
-    The forms mention only variables declared before it; `at` counts declarations. `whole` numbers only; `exact` means
+    The forms mention only variables declared before it; `at` counts declarations. Whole numbers only; `exact` means
     that every whole number between the greatest low and the least high is taken.
     """
 

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping
 from cake_tui.ir import program as ir
 from cake_tui.ir.analysis.alone import orders, unwritten
 from cake_tui.ir.analysis.barriers import starts_open
-from cake_tui.ir.analysis.boxes import Span as Reach
-from cake_tui.ir.analysis.boxes import empty
+from cake_tui.ir.analysis.boxes import Reach, empty
 from cake_tui.ir.analysis.forms import Unbounded
 from cake_tui.ir.analysis.intervals import span_of
 from cake_tui.ir.analysis.machine import Agent, Machine
@@ -37,10 +36,9 @@ from cake_tui.ir.analysis.steps import (
     Who,
 )
 from cake_tui.ir.expr import Expr, Number, Ref, names_in, refs_in
-from cake_tui.ir.program import Buffer, Launch, Statement
+from cake_tui.ir.program import WARP, Buffer, Launch, Statement
 from cake_tui.ir.walk import Path, children, reads, walk_body, writes
 
-WARP = 32
 LONGEST_PERIOD = 24
 MOST_STEPS = 20_000  # of all agents together; what would come behind is not looked at
 

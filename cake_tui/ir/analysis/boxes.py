@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-Span = tuple[int, int]
-Box = tuple[Span, ...]
+Reach = tuple[int, int]
+Spans = Mapping[str, Reach]
+Box = tuple[Reach, ...]
 
 
 def empty(box: Box) -> bool:

@@ -9,8 +9,7 @@ from itertools import product
 
 from cake_tui.ir.analysis.accesses import Accessing, AxisReach
 from cake_tui.ir.analysis.affine import Affine, Scope
-from cake_tui.ir.analysis.boxes import Box
-from cake_tui.ir.analysis.boxes import Span as Reach
+from cake_tui.ir.analysis.boxes import Box, Reach
 
 MOST_PIECES = 2048
 
@@ -90,9 +89,10 @@ def _axis(reach: AxisReach, scope: Scope, counts: dict[str, Reach]) -> tuple[lis
     """One axis: the spans reached, a variable whose rounds overlap, and the variables used."""
     if reach.start is None:
         return None
-    start = _expanded(reach.start, scope)
+    start = reach.start
     length = math.floor(scope.greatest(reach.length))
-    if start is None or length < 1:
+    # Of what stands for a min or max it is not known which values it takes.
+    if length < 1 or not all(scope.bounds[name].exact for name in start.names):
         return None
     base = start.constant
     names = [name for _, name in sorted((abs(value), name) for name, value in start.terms)]
@@ -112,15 +112,6 @@ def _axis(reach: AxisReach, scope: Scope, counts: dict[str, Reach]) -> tuple[lis
     if not isinstance(base, int):
         return None
     return [(low + base, high + base) for low, high in spans], twice, names
-
-
-def _expanded(form: Affine, scope: Scope) -> Affine | None:
-    """The form with variables that stand for floor or min kept only where their bounds are numbers."""
-    for name in form.names:
-        bound = scope.bounds[name]
-        if not bound.exact:
-            return None
-    return form
 
 
 def _repeat(spans: list[Reach], step: int, count: int) -> tuple[list[Reach], bool]:

@@ -12,16 +12,16 @@ from typing import NoReturn
 
 from cake_tui.ir.analysis.affine import Number as Rational
 from cake_tui.ir.analysis.affine import quotient
+from cake_tui.ir.analysis.boxes import Reach, Spans
 from cake_tui.ir.analysis.forms import Unbounded
 from cake_tui.ir.expr.nodes import Binary, Call, Expr, Name, Number, Unary
 from cake_tui.ir.expr.printer import show
 
-Spans = Mapping[str, tuple[int, int]]
 _Interval = tuple[Rational, Rational]
 _Evaluator = Callable[[Spans], _Interval]
 
 
-def span_of(expr: Expr, spans: Spans) -> tuple[int, int]:
+def span_of(expr: Expr, spans: Spans) -> Reach:
     """Return the least and greatest whole value of `expr` when each name runs through its span. Raises Unbounded."""
     low, high = _evaluator(expr)(spans)
     return (low, high) if type(low) is int and type(high) is int else (math.ceil(low), math.floor(high))

@@ -9,7 +9,6 @@ with the same path through the program.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from cake_tui.ir.analysis.boxes import Box, meet, uncovered, within
@@ -29,6 +28,7 @@ from cake_tui.ir.analysis.steps import (
     Touch,
     Who,
 )
+from cake_tui.ir.program import WARP
 
 GENERIC = ("", "cp")  # ordinary instructions and cp.async; tma and wgmma use the asynchronous proxy
 
@@ -67,7 +67,6 @@ class Agent:
     seen: int = 0  # known by every thread
     lead: int = 0  # known by the elected thread besides
     own: int = 0  # done by some thread of the agent
-    warp: int = 0  # own events that a warp barrier ordered within each warp
     fenced: int = 0  # generic accesses ordered before the asynchronous proxy
     dirty: dict[str, int] = field(default_factory=dict)  # registers changed since the last mma fence
     open: dict[str, list[int]] = field(default_factory=dict)  # group: events not yet committed
@@ -83,7 +82,7 @@ class Agent:
 class Machine:
     """Runs agents until all are done or all are stuck; `clashes` says what it found, each pair of sites once."""
 
-    def __init__(self, agents: list[Agent], barriers: dict[str, int], written: Iterable[Touch] = ()) -> None:
+    def __init__(self, agents: list[Agent], barriers: dict[str, int]) -> None:
         self.agents = agents
         self.arrivals = barriers
         self.phases: dict[tuple[str, int], _Phase] = {}
@@ -92,8 +91,6 @@ class Machine:
         self.written: dict[str, list[Box]] = {}
         self.clashes: list[Clash] = []
         self._reported: set[tuple[str, int, int | None]] = set()
-        for touch in written:
-            self._mark_written(touch)
 
     def run(self) -> list[Clash]:
         """Run to the end and return what was found, in the order it was met.
@@ -264,8 +261,7 @@ class Machine:
             if meet_step is None:
                 continue
             if meet_step.scope == "warp":
-                agent.warp |= agent.own
-                if agent.threads <= 32:
+                if agent.threads <= WARP:
                     self._join([agent])
                 else:
                     self._leave(agent)
@@ -326,7 +322,7 @@ class Machine:
                 continue
             if touch.private:
                 self._check_private(index, step, touch, event, unit)
-            elif not event.bit & known and not self._own(index, agent, touch, event, unit):
+            elif not event.bit & known and not self._own(index, touch, event, unit):
                 self._clash(step, touch, event, unit)
             elif unit in ("tma", "mma") and not touch.writes and event.unit in GENERIC and not self._is_fenced(event):
                 self._report(Clash("unfenced", step.site, event.site, touch.buffer, touch.box))
@@ -337,13 +333,11 @@ class Machine:
         if event.agent == index and not event.over and not (unit == "mma" and event.unit == "mma"):
             self._report(Clash("unwaited", step.site, event.site, touch.buffer, touch.box))
 
-    def _own(self, index: int, agent: Agent, touch: Touch, event: _Event, unit: str) -> bool:
-        """Whether each thread (or warp) meets only what it did itself."""
+    def _own(self, index: int, touch: Touch, event: _Event, unit: str) -> bool:
+        """Whether each thread meets only what it did itself."""
         if event.agent != index or not touch.own or touch.own != event.touch.own or unit or event.unit:
             return False
-        if touch.box != event.touch.box and touch.own != "atomic":
-            return False
-        return touch.level == "thread" or bool(event.bit & agent.warp)
+        return touch.box == event.touch.box or touch.own == "atomic"
 
     def _is_fenced(self, event: _Event) -> bool:
         return any(event.bit & agent.fenced for agent in self.agents)

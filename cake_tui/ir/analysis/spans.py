@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from cake_tui.ir.analysis.boxes import Box
-from cake_tui.ir.analysis.boxes import Span as Reach
+from cake_tui.ir.analysis.boxes import Box, Reach, Spans
 from cake_tui.ir.analysis.forms import Unbounded
 from cake_tui.ir.analysis.intervals import span_of
-from cake_tui.ir.expr import All, Binary, Expr, Name, Ref, Span, Unary, evaluate, names_in, walk
+from cake_tui.ir.expr import All, Binary, Expr, Name, Ref, Span, Unary, conjuncts, evaluate, names_in, walk
 from cake_tui.ir.program import Buffer, Program, Size
-
-Spans = Mapping[str, Reach]
 
 TYPICAL_TILES = 13  # a run-time size is looked at as an odd number of its multiple
 
@@ -87,16 +84,6 @@ def _compare(op: str, left: Reach, right: Reach) -> bool | None:
     if op == "==":
         return True if same else False if apart else None
     return False if same else True if apart else None
-
-
-def conjuncts(condition: Expr | None) -> tuple[Expr, ...]:
-    """Split a condition at its outermost ``and``s."""
-    match condition:
-        case None:
-            return ()
-        case Binary("and", left, right):
-            return conjuncts(left) + conjuncts(right)
-    return (condition,)
 
 
 def named_spans(refs: Iterable[Ref], spans: Spans) -> dict[str, Reach]:

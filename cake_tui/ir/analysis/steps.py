@@ -21,15 +21,14 @@ class Who(Enum):
 class Touch(msgspec.Struct, frozen=True, gc=False):
     """One buffer's elements that a step reads or writes.
 
-    Two touches with the same `own` key meet only within the same thread (or warp, by `level`): each thread goes
-    to elements of its own. `private` marks registers, which no other thread can reach.
+    Two touches with the same `own` key meet only within the same thread: each thread goes to elements of its own.
+    `private` marks registers, which no other thread can reach.
     """
 
     buffer: str
     box: Box
     writes: bool
     own: str = ""
-    level: Literal["thread", "warp"] = "thread"
     private: bool = False
     track: bool = True  # False: its elements need not have been written before (parameters)
 

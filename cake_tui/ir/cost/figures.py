@@ -16,11 +16,6 @@ class Figures:
     terms: dict[str, float] = field(default_factory=dict)
 
     @property
-    def bound_by(self) -> str:
-        """The name of the largest time."""
-        return max(self.times_us, key=lambda name: self.times_us[name]) if self.times_us else ""
-
-    @property
     def total_us(self) -> float:
         """The largest of the times: a roofline with more than two roofs."""
         return max((*self.times_us.values(), LEAST_US))

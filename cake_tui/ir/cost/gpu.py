@@ -13,11 +13,9 @@ from cake_tui.ir.cost.figures import Figures
 from cake_tui.ir.cost.nests import Nest, Use, Work
 from cake_tui.ir.cost.processor import operations
 from cake_tui.ir.cost.traffic import moved_bytes
-from cake_tui.ir.expr import Expr, evaluate
 from cake_tui.model.device import Device
 
 LAUNCH_US = 3.0
-WARP = 32
 CLOCK_MHZ = 1700.0
 FMA_FLOPS = 256.0  # fp32, a cycle and multiprocessor
 TENSOR_FLOPS = {"wgmma": 4096.0, "mma": 2048.0}  # bf16 and f16; tf32 half, 8-bit types twice
@@ -42,7 +40,7 @@ def figures_of(nest: Nest, device: Device) -> Figures:
     # Blocks of a wave share a multiprocessor: what counts is how many the fullest one gets.
     fullest = math.ceil(nest.blocks / sms)
     uneven = fullest * sms / nest.blocks
-    warps = max(1.0, nest.threads / WARP)
+    warps = max(1.0, nest.threads / ir.WARP)
     speed = sms * clock / uneven
     found = Figures()
     flops, tensor = _arithmetic(nest)
@@ -56,7 +54,7 @@ def figures_of(nest: Nest, device: Device) -> Figures:
     found.times_us["memory"] = moved_bytes(nest.works, device.l2_bytes or L2_BYTES, SECTOR) / memory
     rounds, depth = _exposed(nest)
     found.times_us["latency"] = waves * (rounds * (LATENCY / depth + BARRIER) + LATENCY) / clock
-    occupancy = min(1.0, resident * warps * WARP / (device.threads_per_sm or THREADS))
+    occupancy = min(1.0, resident * warps * ir.WARP / (device.threads_per_sm or THREADS))
     found.terms = {
         "uneven": math.log(uneven),
         "occupancy": math.log(occupancy),
@@ -69,28 +67,24 @@ def figures_of(nest: Nest, device: Device) -> Figures:
     return found
 
 
-def _number(nest: Nest, expr: Expr) -> float:
-    return float(evaluate(expr, nest.numbers))
-
-
 def blocks_resident(nest: Nest, device: Device) -> int:
     """Blocks that share a multiprocessor, by threads, registers, shared memory and slots; at least 1."""
-    warps = math.ceil(max(1.0, nest.threads) / WARP)
+    warps = math.ceil(max(1.0, nest.threads) / ir.WARP)
     registers = ADDRESSES
     smem = 0.0
     for buffer in nest.buffers.values():
-        shape = [_number(nest, extent) for extent in buffer.shape]
+        shape = [nest.number(extent) for extent in buffer.shape]
         if buffer.space == "shared":
-            rows = math.prod(shape[:-1]) * ((shape[-1] if shape else 1) + _number(nest, buffer.pad))
+            rows = math.prod(shape[:-1]) * ((shape[-1] if shape else 1) + nest.number(buffer.pad))
             smem += rows * ir.DTYPE_BYTES[buffer.dtype]
         elif buffer.space == "register":
             each = math.prod(shape) / max(1.0, nest.threads)
             if isinstance(buffer.spread, ir.Threads):
-                each = math.prod(_number(nest, count) for count in buffer.spread.each)
+                each = math.prod(nest.number(count) for count in buffer.spread.each)
             registers += math.ceil(max(1.0, each) * ir.DTYPE_BYTES[buffer.dtype] / 4)
     limits = (
-        (device.threads_per_sm or THREADS) // (warps * WARP),
-        (device.registers_per_sm or REGISTERS) // (warps * WARP * min(255, registers)),
+        (device.threads_per_sm or THREADS) // (warps * ir.WARP),
+        (device.registers_per_sm or REGISTERS) // (warps * ir.WARP * min(255, registers)),
         int((device.smem_per_sm_bytes or SMEM) // (smem + 1024)),
         device.blocks_per_sm or BLOCKS,
     )
@@ -140,16 +134,16 @@ def _block(nest: Nest) -> tuple[float, float]:
     hot = _hot(nest)
     for use in hot.uses if hot is not None else ():
         if use.writes and isinstance(use.buffer.spread, ir.Threads):
-            across = [_number(nest, count) for count in use.buffer.spread.threads]
-            columns = min(float(WARP), across[-1])
-            return WARP / columns, columns
-    return 1.0, float(WARP)
+            across = [nest.number(count) for count in use.buffer.spread.threads]
+            columns = min(float(ir.WARP), across[-1])
+            return ir.WARP / columns, columns
+    return 1.0, float(ir.WARP)
 
 
 def _shared_bytes(nest: Nest) -> float:
     """Bytes that warps draw through the shared memory's port; equal addresses within a warp are one access."""
     rows, columns = _block(nest)
-    warps = max(1.0, nest.threads / WARP)
+    warps = max(1.0, nest.threads / ir.WARP)
     factor = conflicts(nest)
     total = 0.0
     for work in nest.works:
@@ -165,7 +159,7 @@ def _shared_bytes(nest: Nest) -> float:
             ):
                 # a row or column of a tile, wanted by many threads: each warp draws its own part of it
                 mine = rows if use.lengths[-1] == 1 else columns
-                of_all = max(1.0, (nest.threads / WARP) / max(1.0, _share(nest, mine)))
+                of_all = max(1.0, (nest.threads / ir.WARP) / max(1.0, _share(nest, mine)))
                 size *= min(warps, of_all) * (factor if use.lengths[-1] == 1 else 1.0)
             total += size
     return total
@@ -176,8 +170,8 @@ def _share(nest: Nest, mine: float) -> float:
     hot = _hot(nest)
     for use in hot.uses if hot is not None else ():
         if use.writes and isinstance(use.buffer.spread, ir.Threads):
-            across = [_number(nest, count) for count in use.buffer.spread.threads]
-            whole = across[0] if mine != min(float(WARP), across[-1]) else across[-1]
+            across = [nest.number(count) for count in use.buffer.spread.threads]
+            whole = across[0] if mine != min(float(ir.WARP), across[-1]) else across[-1]
             return max(1.0, whole / max(1.0, mine))
     return 1.0
 
@@ -192,9 +186,9 @@ def conflicts(nest: Nest) -> float:
         for use in work.uses:
             column = use.buffer.space == "shared" and len(use.lengths) > 1 and use.lengths[-1] == 1 and not use.writes
             if column and not use.buffer.swizzle and rows > 1:
-                each = max(1.0, use.lengths[-2] / max(1.0, rows * max(1.0, nest.threads / WARP)))
+                each = max(1.0, use.lengths[-2] / max(1.0, rows * max(1.0, nest.threads / ir.WARP)))
                 step = int(use.pitch * each * use.element_bytes / 4) or 1
-                banks = WARP // math.gcd(step, WARP)
+                banks = ir.WARP // math.gcd(step, ir.WARP)
                 worst = max(worst, rows / min(rows, banks))
     return worst
 
@@ -233,7 +227,7 @@ def _width(nest: Nest, work: Work, use: Use) -> float:
     if isinstance(work.statement, ir.Copy) and work.statement.kind == "tma_copy":
         return 16.0
     vector = getattr(work.statement, "vector", None)
-    return min(16.0, use.element_bytes * (_number(nest, vector) if vector is not None else 1.0))
+    return min(16.0, use.element_bytes * (nest.number(vector) if vector is not None else 1.0))
 
 
 def _exposed(nest: Nest) -> tuple[float, float]:

@@ -13,9 +13,23 @@ from dataclasses import dataclass, field
 import msgspec
 
 from cake_tui.ir import program as ir
-from cake_tui.ir.expr import All, Binary, Call, EvaluationError, Expr, Name, Number, Ref, Span, Unary, evaluate
+from cake_tui.ir.analysis.spans import numbers_of
+from cake_tui.ir.expr import (
+    All,
+    Binary,
+    Call,
+    EvaluationError,
+    Expr,
+    Name,
+    Number,
+    Ref,
+    Span,
+    Unary,
+    conjuncts,
+    evaluate,
+)
 from cake_tui.ir.program import DTYPE_BYTES, Buffer, Launch, Program, Statement
-from cake_tui.ir.walk import children, reads, walk_body, writes
+from cake_tui.ir.walk import buffers_of, children, reads, writes
 
 Linear = dict[str, float]  # "" holds the constant
 
@@ -94,6 +108,10 @@ class Nest:
     buffers: dict[str, Buffer] = field(default_factory=dict)
     numbers: dict[str, float] = field(default_factory=dict)
 
+    def number(self, expr: Expr) -> float:
+        """Return the value of an expression over sizes and constants."""
+        return float(evaluate(expr, self.numbers))
+
 
 def flops_of(nest: Nest) -> float:
     """Multiplications and additions of a launch's products; maps and reductions count one an element."""
@@ -114,9 +132,9 @@ def flops_of(nest: Nest) -> float:
 
 def nests_of(program: Program, sizes: Mapping[str, int]) -> list[Nest]:
     """Return the nests of a program's launches at these sizes; raises EvaluationError where a number has no value."""
-    numbers: dict[str, float] = {size.name: sizes.get(size.name, size.value or 1) for size in program.sizes}
-    for const in program.consts:
-        numbers[const.name] = evaluate(const.value, numbers)
+    numbers: dict[str, float] = {
+        **numbers_of(program, {size.name: sizes.get(size.name, size.value or 1) for size in program.sizes})
+    }
     return [_Reader(program, launch, numbers).nest() for launch in program.launches]
 
 
@@ -124,10 +142,7 @@ class _Reader:
     def __init__(self, program: Program, launch: Launch, numbers: dict[str, float]) -> None:
         self.launch = launch
         self.numbers = numbers
-        self.buffers = {buffer.name: buffer for buffer in program.buffers}
-        for statement in walk_body(launch.body):
-            if isinstance(statement, ir.Declare):
-                self.buffers[statement.buffer.name] = statement.buffer
+        self.buffers = buffers_of(program, launch)
         self.extents: dict[str, tuple[float, ...]] = {}
 
     def nest(self) -> Nest:
@@ -247,7 +262,7 @@ class _Reader:
             if isinstance(index, Span) and index.axis
         }
         rounds = {loop.name: loop.trips for loop in loops}
-        return any(self._cuts(part, names, spans, rounds) for part in _conjuncts(guard.condition))
+        return any(self._cuts(part, names, spans, rounds) for part in conjuncts(guard.condition))
 
     def _cuts(self, part: Expr, names: dict[str, Linear], spans: dict[str, float], rounds: dict[str, float]) -> bool:
         if not isinstance(part, Binary) or part.op != "<":
@@ -258,12 +273,6 @@ class _Reader:
             count = spans.get(name[1:], 1.0) if name.startswith("@") else rounds.get(name, 1.0)
             greatest += factor * (count - 1) if name else 0.0
         return greatest >= linear(part.right, names, self.numbers).get("", 0.0)
-
-
-def _conjuncts(condition: Expr) -> tuple[Expr, ...]:
-    if isinstance(condition, Binary) and condition.op == "and":
-        return _conjuncts(condition.left) + _conjuncts(condition.right)
-    return (condition,)
 
 
 def _at(expr: Expr, numbers: Mapping[str, float]) -> float:

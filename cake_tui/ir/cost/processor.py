@@ -12,7 +12,7 @@ from cake_tui.ir import program as ir
 from cake_tui.ir.cost.figures import Figures
 from cake_tui.ir.cost.nests import Nest, Use, Work
 from cake_tui.ir.cost.traffic import Traffic
-from cake_tui.ir.expr import Call, Expr, evaluate, refs_in
+from cake_tui.ir.expr import Call, refs_in
 from cake_tui.ir.expr.nodes import walk as parts_of
 from cake_tui.model.device import Device
 
@@ -70,15 +70,11 @@ def lanes_of(nest: Nest, work: Work) -> float:
     """Elements that the statement handles at once: its vector clause, or its target's lanes."""
     vector = getattr(work.statement, "vector", None)
     if vector is not None:
-        return max(1.0, _number(nest, vector))
+        return max(1.0, nest.number(vector))
     for use in work.uses:
         if isinstance(use.buffer.spread, ir.Lanes) and use.buffer.space == "register":
-            return max(1.0, _number(nest, use.buffer.spread.count))
+            return max(1.0, nest.number(use.buffer.spread.count))
     return 1.0
-
-
-def _number(nest: Nest, expr: Expr) -> float:
-    return float(evaluate(expr, nest.numbers))
 
 
 def _cycles(work: Work, nest: Nest, device: Device) -> float:

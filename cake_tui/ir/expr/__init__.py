@@ -4,6 +4,7 @@ from cake_tui.ir.expr.evaluate import EvaluationError, Value, evaluate, evaluate
 from cake_tui.ir.expr.nodes import (
     COMPARISONS,
     FUNCTIONS,
+    OPPOSITE,
     PRECEDENCE,
     All,
     Binary,
@@ -15,6 +16,7 @@ from cake_tui.ir.expr.nodes import (
     Ref,
     Span,
     Unary,
+    conjuncts,
     names_in,
     refs_in,
     rewrite,
@@ -28,6 +30,7 @@ from cake_tui.ir.expr.tokens import ParseError
 __all__ = [
     "COMPARISONS",
     "FUNCTIONS",
+    "OPPOSITE",
     "PRECEDENCE",
     "All",
     "Binary",
@@ -42,6 +45,7 @@ __all__ = [
     "Span",
     "Unary",
     "Value",
+    "conjuncts",
     "evaluate",
     "evaluate_bool",
     "evaluate_int",

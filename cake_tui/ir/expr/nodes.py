@@ -75,12 +75,8 @@ FUNCTIONS: Mapping[str, tuple[int, int | None]] = {
 
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _LEVELS: tuple[tuple[str, ...], ...] = (("or",), ("and",), COMPARISONS, ("+", "-"), ("*", "/", "%"))
+OPPOSITE: Mapping[str, str] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 PRECEDENCE: Mapping[str, int] = {op: level for level, ops in enumerate(_LEVELS, start=1) for op in ops}
-
-
-def number(value: int | float) -> Number:
-    """Wrap a Python number."""
-    return Number(value)
 
 
 def parts(expr: Expr | Index) -> tuple[Expr, ...]:
@@ -132,6 +128,15 @@ def refs_in(expr: Expr | Index) -> tuple[Ref, ...]:
             found.append(node)
         left += [part for part in parts(node)[::-1] if type(part) is not Number and type(part) is not Name]
     return tuple(found)
+
+
+def conjuncts(condition: Expr | None) -> tuple[Expr, ...]:
+    """Split a condition at its outermost ``and``s; None asks nothing."""
+    if condition is None:
+        return ()
+    if type(condition) is Binary and condition.op == "and":
+        return conjuncts(condition.left) + conjuncts(condition.right)
+    return (condition,)
 
 
 def rewrite(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:

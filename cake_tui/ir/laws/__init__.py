@@ -8,6 +8,7 @@ from functools import cache
 from cake_tui import registry
 from cake_tui.ir.laws._law import Law, LearnedLaw
 from cake_tui.ir.laws._learned import check_learned
+from cake_tui.ir.laws._opaque import check_opaque
 from cake_tui.ir.laws._subject import Subject
 from cake_tui.ir.opaque import Opaque
 from cake_tui.ir.program import Program
@@ -37,8 +38,6 @@ def verify(
     problem's: ``ordered`` refuses split sums and atomics, ``blocked`` atomics.
     """
     if isinstance(program, Opaque):
-        from cake_tui.ir.laws._opaque import check_opaque
-
         return tuple(check_opaque(program, device))
     subject = Subject(program, device, accumulation)
     found: list[Diagnostic] = []

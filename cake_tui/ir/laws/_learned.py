@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 
 from cake_tui.ir import program as ir
@@ -43,14 +44,11 @@ def figures_of(subject: Subject, index: int) -> dict[str, int | float]:
         for statement in walk_body(launch.body)
         if isinstance(statement, ir.For) and statement.stages is not None
     ]
-    blocks = 1
-    for extent in subject.blocks(launch):
-        blocks *= extent
     return {
         "threads": subject.threads(launch),
         "smem_bytes": subject.smem_bytes(index),
         "registers": max(registers_of(subject, index).values(), default=0),
         "stages": max(stages, default=1),
         "launches": len(subject.program.launches),
-        "blocks": blocks,
+        "blocks": math.prod(subject.blocks(launch)),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from cake_tui.ir.expr import EvaluationError, Expr, evaluate
@@ -32,11 +33,8 @@ def check_opaque(program: Opaque, device: Device | None) -> Iterator[Diagnostic]
             yield Diagnostic(NAME, f"launch.grid.{axis}", f"{extent}", "at least 1", nearest="1")
     if program.target != "cuda":
         return
-    threads = 1
-    for extent in block:
-        threads *= extent
     stated = device.threads_per_block if device is not None else 0
-    yield from _over("launch.block", "threads_per_block", threads, stated or THREADS, "threads")
+    yield from _over("launch.block", "threads_per_block", math.prod(block), stated or THREADS, "threads")
     for axis, extent, most in zip("xyz", grid, GRID):
         yield from _over(f"launch.grid.{axis}", f"grid_{axis}", extent, most, "blocks")
     if device is not None and device.smem_per_block_bytes:

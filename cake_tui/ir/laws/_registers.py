@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from cake_tui.ir import program as ir
 from cake_tui.ir.laws._subject import Subject
 from cake_tui.ir.program import DTYPE_BYTES, Buffer
@@ -16,15 +18,11 @@ def registers_of(subject: Subject, index: int) -> dict[str, int]:
     A buffer lives to the end of its block of statements: what is alive at once is the largest sum along one path.
     """
     alive: dict[str, list[tuple[Path, int]]] = {}
-    threads = subject.role_threads(index)
-    whole = subject.threads(subject.program.launches[index])
     for path, buffer in subject.declares(index, "register"):
         role = subject.role_of(path)
         owner = buffer.owner or (role[0] if role else "")
-        executors = threads.get(owner, whole)
-        if role is not None and role[1] != "all":
-            executors = 1 if role[1] == "one thread" else 32
-        alive.setdefault(owner, []).append((path[:-1], words_of(subject, buffer, executors)))
+        words = words_of(subject, buffer, subject.executors(path, owner))
+        alive.setdefault(owner, []).append((path[:-1], words))
     found = {}
     for owner, buffers in alive.items():
         deepest = max(sum(words for other, words in buffers if other == block[: len(other)]) for block, _ in buffers)
@@ -34,15 +32,10 @@ def registers_of(subject: Subject, index: int) -> dict[str, int]:
 
 def words_of(subject: Subject, buffer: Buffer, threads: int) -> int:
     """Return the 32-bit registers that each thread spends on a buffer; one without a spread is held by every thread."""
-    shape = subject.shape(buffer)
-    elements = 1
-    for extent in shape:
-        elements *= extent
+    elements = math.prod(subject.shape(buffer))
     match buffer.spread:
         case ir.Threads(each=each):
-            elements = 1
-            for count in each:
-                elements *= subject.number(count)
+            elements = math.prod(subject.number(count) for count in each)
         case ir.Fragment():
             elements = -(-elements // max(1, threads))
     return -(-elements * DTYPE_BYTES[buffer.dtype] // 4)

@@ -9,18 +9,17 @@ from itertools import product
 
 from cake_tui.ir import program as ir
 from cake_tui.ir.analysis.accesses import Accessing, accesses_of
-from cake_tui.ir.analysis.blocks import WARP, Block
-from cake_tui.ir.analysis.boxes import Span as Reach
+from cake_tui.ir.analysis.blocks import Block
+from cake_tui.ir.analysis.boxes import Reach
 from cake_tui.ir.analysis.coverage import Reached, reached
-from cake_tui.ir.analysis.forms import Unbounded
 from cake_tui.ir.analysis.intervals import span_of
 from cake_tui.ir.analysis.spans import numbers_of, sample_sizes, spans_of
 from cake_tui.ir.analysis.steps import Clash
 from cake_tui.ir.expr import Expr, names_in
-from cake_tui.ir.program import DTYPE_BYTES, Buffer, Launch, Program, Statement
+from cake_tui.ir.program import DTYPE_BYTES, WARP, Buffer, Launch, Program, Statement
 from cake_tui.ir.text import line_numbers
 from cake_tui.ir.text.program import show_statement
-from cake_tui.ir.walk import Path, walk, walk_body
+from cake_tui.ir.walk import Path, buffers_of, walk, walk_body
 from cake_tui.model.device import Device
 from cake_tui.model.diagnostic import Diagnostic
 
@@ -145,15 +144,8 @@ class Subject:
     def buffers(self, index: int) -> dict[str, Buffer]:
         """Every buffer that a launch may use, by name."""
         if index not in self._buffers:
-            self._buffers[index] = self._collect(index)
+            self._buffers[index] = buffers_of(self.program, self.program.launches[index])
         return self._buffers[index]
-
-    def _collect(self, index: int) -> dict[str, Buffer]:
-        found = {buffer.name: buffer for buffer in self.program.buffers}
-        for statement in walk_body(self.program.launches[index].body):
-            if isinstance(statement, ir.Declare):
-                found[statement.buffer.name] = statement.buffer
-        return found
 
     def declares(self, index: int, space: str) -> Iterator[tuple[Path, Buffer]]:
         """Declarations of one space in a launch, with their paths."""
@@ -201,6 +193,14 @@ class Subject:
             if isinstance(statement, ir.Role):
                 return statement.name, statement.who
         return None
+
+    def executors(self, path: Path, owner: str = "") -> int:
+        """Threads that run what stands at a path; `owner` is the role it belongs to where it stands outside of it."""
+        role = self.role_of(path)
+        if role is not None and role[1] != "all":
+            return 1 if role[1] == "one thread" else WARP
+        whole = self.threads(self.program.launches[path[0]])
+        return self.role_threads(path[0]).get(owner or (role[0] if role else ""), whole)
 
     # -- analyses -----------------------------------------------------------------------------------------------
 
@@ -262,6 +262,3 @@ def _deciding(launch: Launch) -> tuple[frozenset[str], frozenset[str]]:
             case ir.If(condition=condition):
                 branches |= names_in(condition)
     return frozenset(branches), frozenset(loops)
-
-
-__all__ = ["Subject", "Unbounded"]

@@ -89,7 +89,7 @@ def _judge(subject: Subject, access: Accessing, vector: int) -> Iterator[Diagnos
         yield _off(
             subject, access, f"{what} begins at {reach.start}", f"a first element that {vector} divides", vector, 1
         )
-    if reach.length.divisor() % vector and not (reach.length.value == 1 and _named(access, inner)):
+    if reach.length.divisor() % vector and not (reach.length.value == 1 and _named(access)):
         yield _off(
             subject, access, f"{what} is {reach.length} elements long", f"a length that {vector} divides", vector, 1
         )
@@ -106,9 +106,8 @@ def _moves(access: Accessing) -> bool:
     return inner.length.value != 1
 
 
-def _named(access: Accessing, axis: int) -> bool:
+def _named(access: Accessing) -> bool:
     """Whether an index runs with a named coordinate: the target's span says how long it is."""
-    del axis
     return isinstance(access.statement, ir.Assign) and access.mode == "read"
 
 

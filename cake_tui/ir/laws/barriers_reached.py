@@ -12,6 +12,7 @@ from cake_tui.ir import program as ir
 from cake_tui.ir.expr import Expr, names_in
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._subject import Subject
+from cake_tui.ir.program import WARP
 from cake_tui.ir.walk import Path
 from cake_tui.model.diagnostic import Diagnostic
 
@@ -32,7 +33,7 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
                         path,
                         f"barrier number {number}",
                         f"1 to {NUMBERS - 1}",
-                        nearest=str(min(max(number, 1), 15)),
+                        nearest=str(min(max(number, 1), NUMBERS - 1)),
                     )
             case ir.Sync(scope=scope) | ir.Reduce(scope=scope) | ir.Pick(scope=scope) if scope != "thread":
                 yield from _scope(subject, path, scope)
@@ -95,7 +96,7 @@ def _named(subject: Subject, index: int, number: int, paths: list[Path]) -> Iter
     for path in paths:
         role = subject.role_of(path)
         name = role[0] if role else ""
-        present[name] = threads.get(name, whole) if role is None or role[1] == "all" else 32
+        present[name] = threads.get(name, whole) if role is None or role[1] == "all" else WARP
         if role is not None and role[1] == "one thread":
             yield subject.refuse(
                 NAME, path, f"a barrier in code of one thread of role {name}", "code that whole warps run"
@@ -105,7 +106,7 @@ def _named(subject: Subject, index: int, number: int, paths: list[Path]) -> Iter
         statement = subject.statements[path]
         assert isinstance(statement, ir.Sync)  # collected as such
         asked = subject.number(statement.threads) if statement.threads is not None else 0
-        if asked != reach or asked % 32:
+        if asked != reach or asked % WARP:
             yield subject.refuse(
                 NAME,
                 path,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from cake_tui.ir.laws._law import Law
@@ -37,9 +38,7 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
 
 def _clusters(subject: Subject, index: int, blocks: tuple[int, ...]) -> Iterator[Diagnostic]:
     cluster = [subject.number(extent) for extent in subject.program.launches[index].cluster]
-    size = 1
-    for extent in cluster:
-        size *= extent
+    size = math.prod(cluster)
     if size > CLUSTER:
         yield _over(subject, index, "cluster", "cluster_blocks", size, CLUSTER, "blocks")
     for extent, grid in zip(reversed(cluster), reversed(blocks)):

@@ -5,13 +5,14 @@ On ``c`` one register tile larger than twice the vector registers can only live 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from cake_tui.ir import program as ir
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._registers import ADDRESSES, registers_of
 from cake_tui.ir.laws._subject import Subject
-from cake_tui.ir.program import DTYPE_BYTES
+from cake_tui.ir.program import DTYPE_BYTES, WARP
 from cake_tui.model.device import Device
 from cake_tui.model.diagnostic import Diagnostic
 
@@ -63,7 +64,7 @@ def _available(device: Device | None, threads: int, budget: int | None) -> tuple
         return "", 0
     limits = [("registers_per_thread", device.registers_per_thread)]
     if device.registers_per_sm and threads:
-        limits.append(("registers_per_sm", device.registers_per_sm // (-(-threads // 32) * 32) // 8 * 8))
+        limits.append(("registers_per_sm", device.registers_per_sm // (-(-threads // WARP) * WARP) // 8 * 8))
     known = [limit for limit in limits if limit[1]]
     return min(known, key=lambda limit: limit[1]) if known else ("", 0)
 
@@ -114,10 +115,11 @@ def _vectors(subject: Subject, device: Device) -> Iterator[Diagnostic]:
                 continue
             shape = subject.shape(buffer)
             lanes = subject.number(buffer.spread.count)
-            rows = 1
-            for extent in shape[:-1]:
-                rows *= extent
-            asked = rows * -(-shape[-1] // lanes) * -(-lanes * DTYPE_BYTES[buffer.dtype] // device.vector_bytes)
+            asked = (
+                math.prod(shape[:-1])
+                * -(-shape[-1] // lanes)
+                * -(-lanes * DTYPE_BYTES[buffer.dtype] // device.vector_bytes)
+            )
             available = 2 * device.vector_registers
             if asked > available:
                 yield subject.refuse(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from cake_tui.ir import program as ir
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._subject import Subject
+from cake_tui.ir.program import WARP
 from cake_tui.ir.walk import Path, reads, writes
 from cake_tui.model.diagnostic import Diagnostic
 
@@ -26,27 +27,27 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
         if not roles:
             continue
         threads = subject.threads(launch)
-        if threads % 32:
+        if threads % WARP:
             yield subject.refuse_launch(
                 NAME,
                 index,
                 "threads",
                 f"{threads} threads with roles",
-                "a multiple of 32",
-                nearest=str(-(-threads // 32) * 32),
+                f"a multiple of {WARP}",
+                nearest=str(-(-threads // WARP) * WARP),
             )
         taken: dict[int, str] = {}
         for path, role in roles:
-            yield from _one(subject, path, role, taken, threads // 32)
-        missing = [warp for warp in range(min(threads // 32, MOST_WARPS)) if warp not in taken]
+            yield from _one(subject, path, role, taken, threads // WARP)
+        missing = [warp for warp in range(min(threads // WARP, MOST_WARPS)) if warp not in taken]
         if missing:
             yield subject.refuse(
                 NAME,
                 roles[-1][0],
-                f"warp {missing[0]} of {threads // 32} has no role",
+                f"warp {missing[0]} of {threads // WARP} has no role",
                 "every warp in one role",
                 limit="warps",
-                asked=float(threads // 32),
+                asked=float(threads // WARP),
                 available=float(len(taken)),
                 unit="warps",
             )
@@ -126,15 +127,8 @@ def _wgmma(subject: Subject) -> Iterator[Diagnostic]:
     for path, statement in subject.sites:
         if not isinstance(statement, ir.Contract) or statement.op != "wgmma":
             continue
-        role = subject.role_of(path)
-        threads = (
-            subject.role_threads(path[0]).get(role[0], 0)
-            if role
-            else subject.threads(subject.program.launches[path[0]])
-        )
-        if role and role[1] != "all":
-            threads = 1
-        if threads % (32 * GROUP):
+        threads = subject.executors(path)
+        if threads % (WARP * GROUP):
             yield subject.refuse(
                 NAME,
                 path,
@@ -142,7 +136,7 @@ def _wgmma(subject: Subject) -> Iterator[Diagnostic]:
                 "whole groups of four warps",
                 limit="warp_group",
                 asked=float(threads),
-                available=float(32 * GROUP),
+                available=float(WARP * GROUP),
                 unit="threads",
             )
 

@@ -12,26 +12,19 @@ from cake_tui.ir import program as ir
 from cake_tui.ir.expr import Ref, refs_in
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._subject import Subject
-from cake_tui.ir.laws.tile_shapes import tile_of
+from cake_tui.ir.laws.tile_shapes import by, tile_of
 from cake_tui.ir.program import Buffer, Spread
 from cake_tui.ir.walk import Path
 from cake_tui.model.diagnostic import Diagnostic
 
 NAME = "spreads-agree"
-Numbers = tuple[int, ...]
 
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
     """Yield spreads that do not fit their tile or their threads, and statements over different ones."""
-    for index, launch in enumerate(subject.program.launches):
-        threads = subject.role_threads(index)
+    for index in range(len(subject.program.launches)):
         for path, buffer in subject.declares(index, "register"):
-            role = subject.role_of(path)
-            owner = buffer.owner or (role[0] if role else "")
-            whole = {"one thread": 1, "one warp": 32}.get(
-                role[1] if role else "", threads.get(owner, subject.threads(launch))
-            )
-            yield from _covers(subject, path, buffer, whole)
+            yield from _covers(subject, path, buffer, subject.executors(path, buffer.owner))
     for path, statement in subject.sites:
         buffers = subject.buffers(path[0])
         match statement:
@@ -55,7 +48,7 @@ def _covers(subject: Subject, path: Path, buffer: Buffer, threads: int) -> Itera
                 yield subject.refuse(
                     NAME,
                     path,
-                    f"the spread holds {_by(covered)} elements of {_by(shape)}",
+                    f"the spread holds {by(covered)} elements of {by(shape)}",
                     "threads times each = the tile",
                 )
             asked = math.prod(counts[0])
@@ -83,10 +76,6 @@ def _covers(subject: Subject, path: Path, buffer: Buffer, threads: int) -> Itera
                     available=float(shape[-1]),
                     unit="elements",
                 )
-
-
-def _by(numbers: Numbers) -> str:
-    return " x ".join(str(number) for number in numbers)
 
 
 def _key(subject: Subject, spread: Spread | None) -> object:

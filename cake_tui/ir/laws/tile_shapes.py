@@ -48,7 +48,7 @@ def _judge(subject: Subject, statement: ir.Statement, buffers: dict[str, Buffer]
         case ir.Copy(source, target) | ir.Convert(source, target):
             one, other = tile(source), tile(target)
             if one is not None and other is not None and _plain(one) != _plain(other):
-                yield f"{show(source)} is {_by(one)}, {show(target)} is {_by(other)}", "tiles of the same extents"
+                yield f"{show(source)} is {by(one)}, {show(target)} is {by(other)}", "tiles of the same extents"
         case ir.Split(source=source, parts=parts):
             for part in parts:
                 if (
@@ -56,7 +56,7 @@ def _judge(subject: Subject, statement: ir.Statement, buffers: dict[str, Buffer]
                     and (other := tile(part)) is not None
                     and _plain(one) != _plain(other)
                 ):
-                    yield f"{show(source)} is {_by(one)}, {show(part)} is {_by(other)}", "parts as large as the source"
+                    yield f"{show(source)} is {by(one)}, {show(part)} is {by(other)}", "parts as large as the source"
         case ir.Contract(target=target, left=left, right=right, op=op):
             yield from _product(op, tile(target), tile(left), tile(right))
         case ir.Assign(target=target, value=value) | ir.Atomic(target=target, value=value):
@@ -65,7 +65,7 @@ def _judge(subject: Subject, statement: ir.Statement, buffers: dict[str, Buffer]
                 one = tile(ref)
                 if whole is not None and one and not _fits(one, whole):
                     yield (
-                        f"{show(ref)} is {_by(one)}, {show(target)} is {_by(whole)}",
+                        f"{show(ref)} is {by(one)}, {show(target)} is {by(whole)}",
                         "tiles that agree at their last axes",
                     )
         case ir.Reduce(source=source, axis=axis, target=target) | ir.Pick(source=source, axis=axis, values=target):
@@ -77,7 +77,8 @@ def _plain(tile: Tile) -> Tile:
     return tuple(extent for extent in tile if extent != 1)
 
 
-def _by(tile: Tile) -> str:
+def by(tile: Tile) -> str:
+    """``64 x 16``, as a message shows a tile."""
     return " x ".join(str(extent) for extent in tile) or "one element"
 
 
@@ -97,11 +98,11 @@ def _product(op: str, target: Tile | None, left: Tile | None, right: Tile | None
         if len(left) > 1 or len(right) > 1:
             made = _plain(left) + _plain(right)
         if made != _plain(target):
-            yield f"{_by(left)} times {_by(right)} into {_by(target)}", "m and n into m x n"
+            yield f"{by(left)} times {by(right)} into {by(target)}", "m and n into m x n"
         return
     ends = (left[0], right[-1]) if len(left) == 2 == len(right) else None
     if ends is None or left[1] != right[0] or ends != target:
-        yield f"{_by(left)} times {_by(right)} into {_by(target)}", "m x k and k x n into m x n"
+        yield f"{by(left)} times {by(right)} into {by(target)}", "m x k and k x n into m x n"
 
 
 def _folded(
@@ -110,13 +111,13 @@ def _folded(
     if source is None or target is None:
         return
     if axis >= len(source):
-        yield f"axis {axis} of {_by(source)}", f"an axis below {len(source)}"
+        yield f"axis {axis} of {by(source)}", f"an axis below {len(source)}"
         return
     left = source[:axis] + source[axis + 1 :]
     if isinstance(statement, ir.Pick) and statement.op == "topk":
         left = (*left, subject.number(statement.count))
     if _plain(left) != _plain(target):
-        yield f"{_by(source)} without axis {axis} into {_by(target)}", f"a target of {_by(left)}"
+        yield f"{by(source)} without axis {axis} into {by(target)}", f"a target of {by(left)}"
 
 
 PLUGIN: Law = Law(NAME, check)

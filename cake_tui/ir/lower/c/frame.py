@@ -119,14 +119,6 @@ class Frame:
             yield name
 
 
-def times(left: Expr, right: Expr) -> Expr:
-    """Return the product as an expression."""
-    return Binary("*", left, right)
-
-
 def chunk(variable: str, lanes: int, lanes_expr: Expr) -> Expr:
     """Return the first element of the vector that a loop variable counts."""
     return Name(variable) if lanes == 1 else Binary("*", Name(variable), lanes_expr)
-
-
-ZERO = Number(0)

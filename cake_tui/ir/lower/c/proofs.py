@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cake_tui.ir.analysis.affine import Affine, Scope
 from cake_tui.ir.analysis.forms import Unbounded, form_of
-from cake_tui.ir.expr import Binary, Expr, Name, Unary, names_in
+from cake_tui.ir.expr import OPPOSITE, Binary, Expr, Name, Unary, names_in
 from cake_tui.ir.program import Program
 
 _UNKNOWN_HIGH = 1 << 30
@@ -113,10 +113,10 @@ class Proofs:
             case Binary("!=", left, right):
                 equal = self._equal(left, right)
                 return None if equal is None else not equal
-            case Binary("<" | "<=" | ">" | ">=", left, right):
+            case Binary("<" | "<=" | ">" | ">=" as op, left, right):
                 if self._proven(condition):
                     return True
-                return False if self._proven(_opposite(condition)) else None
+                return False if self._proven(Binary(OPPOSITE[op], left, right)) else None
             case _:
                 return None
 
@@ -158,8 +158,3 @@ class Proofs:
         except Unbounded:
             self._unbounded |= {expr}
             return None
-
-
-def _opposite(condition: Binary) -> Binary:
-    flipped = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-    return Binary(flipped[condition.op], condition.left, condition.right)

@@ -17,7 +17,6 @@ from cake_tui.ir.refusal import refuse
 from cake_tui.ir.walk import reads, walk, writes
 from cake_tui.model.lowered import Argument
 
-_ELEMENTS = {"f32": "float", "f64": "double", "i32": "int", "u8": "unsigned char"}
 _KEYWORDS = frozenset(
     """auto break case char const continue default do double else enum extern float for goto if inline int long register
     restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
@@ -112,10 +111,12 @@ def _parameters(program: Program, arguments: tuple[Argument, ...]) -> str:
             texts.append(f"int {argument.name}")
             continue
         buffer = program.buffer(argument.name)
-        if buffer.dtype not in _ELEMENTS:
-            raise refuse("lowering", buffer.name, buffer.dtype, f"one of {' '.join(_ELEMENTS)} on c", step="lower")
+        if buffer.dtype not in prelude.ELEMENTS:
+            raise refuse(
+                "lowering", buffer.name, buffer.dtype, f"one of {' '.join(prelude.ELEMENTS)} on c", step="lower"
+            )
         constant = "const " if buffer.space == "param" and buffer.access == "in" else ""
-        texts.append(f"{constant}{_ELEMENTS[buffer.dtype]} *restrict {buffer.name}")
+        texts.append(f"{constant}{prelude.ELEMENTS[buffer.dtype]} *restrict {buffer.name}")
     return ", ".join(texts)
 
 

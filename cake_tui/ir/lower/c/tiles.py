@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping
 
 import msgspec
 
-from cake_tui.ir.expr import All, Binary, Expr, Name, Number, Ref, Span, names_in, substitute
+from cake_tui.ir.expr import All, Binary, Expr, Name, Number, Ref, Span, conjuncts, names_in, substitute
 from cake_tui.ir.program import Buffer, Guard, Lanes
 from cake_tui.ir.refusal import refuse
 
@@ -84,13 +84,6 @@ def address(tile: Shaped, offsets: tuple[Expr, ...], coordinates: Container[str]
             index = Binary("%", index, buffer.shape[0])
         total = index if place == 0 else Binary("+", Binary("*", total, extent), index)
     return total
-
-
-def conjuncts(condition: Expr) -> tuple[Expr, ...]:
-    """Split a condition at its ``and``."""
-    if isinstance(condition, Binary) and condition.op == "and":
-        return (*conjuncts(condition.left), *conjuncts(condition.right))
-    return (condition,)
 
 
 def guard_parts(guard: Guard | None) -> tuple[Expr, ...]:

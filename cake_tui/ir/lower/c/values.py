@@ -193,8 +193,7 @@ def address_of_axis(tile: Shaped, axis: int, steps: Mapping[int, Expr]) -> Expr:
     for tile_axis in tile.axes:
         if tile_axis.axis == axis:
             return Binary("+", tile_axis.start, steps[axis])
-    index = tile.ref.indices[axis]
-    return index if not isinstance(index, Number) else Number(index.value)  # type: ignore[return-value]
+    return tile.ref.indices[axis]  # type: ignore[return-value]  # spans are tile axes
 
 
 def vector_number(frame: Frame, place: Expr, tile: Shaped) -> Expr:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from string import Template
 
 from cake_tui.ir.lower.c.prelude import activation, elementwise, exponential, memory
+from cake_tui.ir.program import DTYPE_BYTES
 
 Entry = tuple[tuple[str, ...], str]
 
@@ -23,8 +24,7 @@ _WHOLE: Mapping[str, str] = {
     "least": "static inline long least(long a, long b) { return a < b ? a : b; }\n",
     "most": "static inline long most(long a, long b) { return a > b ? a : b; }\n",
 }
-_BYTES = {"f32": 4, "f64": 8}
-_ELEMENT = {"f32": "float", "f64": "double"}
+ELEMENTS: Mapping[str, str] = {"f32": "float", "f64": "double", "i32": "int", "u8": "unsigned char"}
 
 
 def suffix(dtype: str, lanes: int) -> str:
@@ -34,7 +34,7 @@ def suffix(dtype: str, lanes: int) -> str:
 
 def type_of(dtype: str, lanes: int) -> str:
     """Return the C type: ``float``, ``double`` or the vector's name."""
-    return _ELEMENT[dtype] if lanes == 1 else suffix(dtype, lanes)
+    return ELEMENTS[dtype] if lanes == 1 else suffix(dtype, lanes)
 
 
 def has(stem: str, lanes: int) -> bool:
@@ -65,9 +65,9 @@ def _text(dtype: str, lanes: int, stems: tuple[str, ...]) -> str:
 
     for stem in stems:
         visit(stem)
-    size = _BYTES[dtype]
+    size = DTYPE_BYTES[dtype]
     names = {
-        "V": type_of(dtype, lanes), "E": _ELEMENT[dtype], "L": str(lanes), "S": suffix(dtype, lanes),
+        "V": type_of(dtype, lanes), "E": ELEMENTS[dtype], "L": str(lanes), "S": suffix(dtype, lanes),
         "I": f"i{8 * size}x{lanes}", "f": "f" if dtype == "f32" else "",
     }  # fmt: skip
     text = ""
