@@ -1,8 +1,8 @@
 """Random search, the yardstick: a uniform structure, then a uniform setting of it; nothing is learnt.
 
 Each proposal draws a structure from all that moves lead to. One without a time yet is entered by a random macro
-move from a random base; in the others every micro action is used with probability one half, with uniform
-arguments, from a random measured row of the structure. So settings are near uniform over what the menu reaches.
+move from a random base; in the others every micro action sets one of its values, or what is there already, each
+with the same probability. So settings are uniform over what the menu reaches, wherever structures have their defaults.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ class RandomAgent:
         return base, self._setting(base, rng)
 
     def _setting(self, base: Row, rng: random.Random) -> Step | None:
-        """Join one random move of about half of the micro actions."""
+        """Join a random move of each micro action; none of those that would set what is there already."""
         if base.schedule is None:
             return None
-        steps = self._space.by_action(base.schedule).values()
-        chosen = [rng.choice(choices) for choices in steps if rng.random() < 0.5]
+        drawn = [rng.choice([None, *choices]) for choices in self._space.by_action(base.schedule).values()]
+        chosen = [step for step in drawn if step is not None]
         if not chosen:
             return None
         return self._space.confirm(base.schedule, self._space.join(base.schedule, chosen))

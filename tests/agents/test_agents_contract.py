@@ -21,7 +21,7 @@ SCRIPT = [
     {"moves": "use_tiled_loops()"},
     {"moves": "split_k(4)"},
     *({"moves": f"apply_register_block({m}, {n})", "base": 1} for m in (6, 8, 12) for n in (1, 2, 3)),
-    *({"moves": f"apply_tiling({k}) + apply_unroll({u})", "base": 1} for k in (64, 128, 512) for u in (2, 4, 8)),
+    *({"moves": f"apply_tiling({k}) + apply_unroll({u})", "base": 1} for k in (64, 256, 512) for u in (2, 4, 8)),
 ]
 
 

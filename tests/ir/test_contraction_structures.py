@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from cake_tui import ir
 from cake_tui.errors import Ended, UserError
+from cake_tui.ir import laws
 from cake_tui.model.outcome import Rejected
 from cake_tui.model.schedule import KnobValue, Schedule
 from tests.ir.contractions import NARROW, UNIT, WIDE, compiled, exact, inputs, matmul, run
@@ -24,7 +26,7 @@ SETTINGS: dict[str, list[dict[str, KnobValue]]] = {
     "tiled": [
         {},
         {"thread_m": 6, "thread_n": 2, "vector": 8, "block_k": 16, "threads_x": 2, "threads_y": 1, "unroll": 4},
-        {"thread_m": 4, "vector": 16, "shared": True, "pad": 1, "block_k": 32, "threads_x": 2},
+        {"thread_m": 4, "thread_n": 1, "vector": 16, "shared": True, "pad": 1, "block_k": 32, "threads_x": 2},
         {"thread_m": 1, "vector": 1, "thread_n": 3, "shared": True, "pad": 16, "threads_x": 1, "threads_y": 1},
     ],
     "packed": [
@@ -38,9 +40,10 @@ SETTINGS: dict[str, list[dict[str, KnobValue]]] = {
             "threads_y": 2,
             "unroll": 2,
             "pad": 1,
+            "shared": True,
         },
         {"thread_m": 6, "thread_n": 4, "vector": 4, "shared": False, "block_k": 1024, "threads_x": 8},
-        {"thread_m": 2, "thread_n": 1, "vector": 1, "block_k": 128, "pad": 8},
+        {"thread_m": 2, "thread_n": 1, "vector": 1, "block_k": 128, "pad": 8, "shared": True},
     ],
     "split_k": [
         {},
@@ -53,7 +56,7 @@ SETTINGS |= {structure: [{}] for structure in STRUCTURES if structure not in SET
 
 
 def _schedule(structure: str, knobs: dict[str, KnobValue]) -> Schedule:
-    return ir.default_schedule(matmul(8, 8, 8), structure, "c", WIDE).with_knobs(knobs)
+    return ir.default_schedule(matmul(512, 512, 512), structure, "c", WIDE).with_knobs(knobs)
 
 
 def test_the_settings_are_of_structures_that_are_there() -> None:
@@ -118,8 +121,72 @@ def test_the_source_reads_as_agreed(structure: str, build: str, golden: Callable
     golden(GOLDEN / f"{structure}-{build}.c", ir.lower(program, "c", WIDE.arch, problem.shapes).source)
 
 
+@pytest.mark.parametrize("structure", ["tiled", "packed"])
+def test_staged_operands_read_as_agreed(structure: str, golden: Callable[[Path, str], None]) -> None:
+    problem = matmul(504, 512, 512)
+    knobs: dict[str, KnobValue] = {"shared": True, "pad": 4, "thread_m": 6, "vector": 8, "block_k": 64}
+    program = ir.build(problem, _schedule(structure, knobs), "c", WIDE, runtime_sizes=False)
+    golden(GOLDEN / f"{structure}-staged.c", ir.lower(program, "c", WIDE.arch, problem.shapes).source)
+
+
+DEVICES = {
+    "AVX-512": (WIDE, (14, 2, 16)),
+    "AVX2": (msgspec.structs.replace(WIDE, vector_bytes=32, vector_registers=16), (6, 2, 8)),
+    "SSE": (NARROW, (6, 2, 4)),
+    "NEON": (msgspec.structs.replace(NARROW, vector_registers=32), (14, 2, 4)),
+    "unknown": (msgspec.structs.replace(WIDE, vector_bytes=0, vector_registers=0, l2_bytes=0, cores=0), (6, 2, 4)),
+    "many cores": (msgspec.structs.replace(WIDE, cores=96, l1_bytes=1 << 20), (14, 2, 16)),
+}
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_defaults_fill_the_registers_of_the_device_with_its_widest_vectors(name: str) -> None:
+    device, expected = DEVICES[name]
+    for structure in ("tiled", "packed", "split_k"):
+        known = dict(ir.default_schedule(matmul(512, 512, 512), structure, "c", device).knobs)
+        assert (known["thread_m"], known["thread_n"], known["vector"]) == expected, structure
+
+
+@pytest.mark.parametrize("name", DEVICES)
+@pytest.mark.parametrize(
+    "sizes", [(512, 512, 512), (1, 1, 1), (3, 5, 7), (7, 4096, 1), (4096, 1, 300), (13, 17, 99999)]
+)
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_defaults_are_legal_on_every_device_at_every_size(name: str, sizes: tuple[int, int, int], dtype: str) -> None:
+    device, problem = DEVICES[name][0], matmul(*sizes)
+    buffers = tuple(msgspec.structs.replace(spec, dtype=dtype) for spec in problem.buffers)
+    problem = msgspec.structs.replace(problem, buffers=buffers)
+    for structure in STRUCTURES:
+        for knob in ir.knobs(problem, structure, "c", device):
+            assert knob.default in knob.values, (structure, knob.name)
+        schedule = ir.default_schedule(problem, structure, "c", device)
+        program = ir.build(problem, schedule, "c", device, runtime_sizes=False)
+        assert laws.verify(program, device) == (), structure
+
+
+def test_default_tasks_are_small_enough_for_each_core_to_get_some() -> None:
+    def sides(cores: int, *sizes: int) -> tuple[KnobValue | None, ...]:
+        device = msgspec.structs.replace(WIDE, cores=cores)
+        schedule = ir.default_schedule(matmul(*sizes), "packed", "c", device)
+        return schedule.knob("threads_x"), schedule.knob("threads_y")
+
+    # 512 x 512 are 37 x 16 register blocks of 14 x 32: 10 x 4 tasks of 4 x 4, or 19 x 8 of 2 x 2, or one each
+    assert sides(2, 512, 512, 512) == (4, 4)
+    assert sides(10, 512, 512, 512) == (4, 4)
+    assert sides(11, 512, 512, 512) == (2, 2)
+    assert sides(39, 512, 512, 512) == (1, 1)
+    assert sides(2, 14, 32, 512) == (1, 1)
+
+
+def test_a_default_depth_leaves_the_first_cache_room_for_a() -> None:
+    for l1_bytes, expected in ((48 << 10, 256), (32 << 10, 128), (0, 128), (1 << 20, 512), (64, 16)):
+        device = msgspec.structs.replace(WIDE, l1_bytes=l1_bytes)
+        for structure in ("tiled", "packed"):  # a column tile of b is 32 wide: 128 bytes a step of k
+            assert ir.default_schedule(matmul(512, 512, 512), structure, "c", device).knob("block_k") == expected
+
+
 def test_proven_guards_leave_no_branch() -> None:
-    divided, tailed = matmul(512, 512, 512), matmul(500, 500, 500)
+    divided, tailed = matmul(504, 512, 512), matmul(500, 500, 500)  # 504 is 9 blocks of 4 by 14 rows
     for structure in STRUCTURES:
         knobs: dict[str, KnobValue] = {"block_k": 512} if structure in ("tiled", "packed") else {}
         sources = [

@@ -41,12 +41,12 @@ def test_the_baseline_is_naive_and_has_no_knobs() -> None:
     ("edit", "arguments", "changed"),
     [
         ("set_knob", {"knob": "unroll", "value": 4}, {"unroll": 4}),
-        ("tiling", {"tile_size": 128}, {"block_k": 128}),
-        ("vectorize", {"vec_width": 16}, {"vector": 16}),
+        ("tiling", {"tile_size": 512}, {"block_k": 512}),
+        ("vectorize", {"vec_width": 4}, {"vector": 4}),
         ("register_block", {"m": 8, "n": 3}, {"thread_m": 8, "thread_n": 3}),
         ("unroll", {"factor": 2}, {"unroll": 2}),
         ("block_config", {"x": 8, "y": 2}, {"threads_x": 8, "threads_y": 2}),
-        ("shared_memory", {}, {"shared": False}),
+        ("shared_memory", {}, {"shared": not PACKED.knob("shared")}),
         ("pad", {"pad": 16}, {"pad": 16}),
     ],
 )
@@ -57,7 +57,7 @@ def test_an_edit_sets_its_knobs_and_nothing_else(
 
 
 def test_tiling_makes_the_naive_kernel_tiled() -> None:
-    assert _apply(NAIVE, "tiling", tile_size=128) == TILED.with_knobs({"block_k": 128})
+    assert _apply(NAIVE, "tiling", tile_size=512) == TILED.with_knobs({"block_k": 512})
     assert _apply(NAIVE, "tiling", tile_size=int(TILED.knob("block_k") or 0)) == TILED
 
 

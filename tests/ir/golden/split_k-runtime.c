@@ -1,35 +1,35 @@
-// matmul_bias for x86-64-v4: split_k(threads_x=4, threads_y=4, thread_m=4, thread_n=2, vector=8, split_k=2)
+// matmul_bias for x86-64-v4: split_k(threads_x=4, threads_y=4, thread_m=14, thread_n=2, vector=16, split_k=2)
 
 #include <string.h>
 
 enum {
   threads_x = 4,
   threads_y = 4,
-  thread_m = 4,
+  thread_m = 14,
   thread_n = 2,
-  vector = 8,
+  vector = 16,
   split_k = 2,
   tile_n = thread_n * vector,
 };
 
 static inline long ceil_div(long a, long b) { return (a + b - 1) / b; }
 static inline long least(long a, long b) { return a < b ? a : b; }
-typedef float f32x8 __attribute__((vector_size(32)));
-typedef int i32x8 __attribute__((vector_size(32)));
-static inline f32x8 load_f32x8(const float *p) {
-  f32x8 v;
+typedef float f32x16 __attribute__((vector_size(64)));
+typedef int i32x16 __attribute__((vector_size(64)));
+static inline f32x16 load_f32x16(const float *p) {
+  f32x16 v;
   memcpy(&v, p, sizeof v);
   return v;
 }
-static inline f32x8 load_part_f32x8(const float *p, long count) {
-  float v[8];
-  for (int l = 0; l < 8; l++) v[l] = l < count ? p[l] : 0;
-  return load_f32x8(v);
+static inline f32x16 load_part_f32x16(const float *p, long count) {
+  float v[16];
+  for (int l = 0; l < 16; l++) v[l] = l < count ? p[l] : 0;
+  return load_f32x16(v);
 }
-static inline f32x8 relu_f32x8(f32x8 x) { return (f32x8)((i32x8)x & ~(x < 0)); }
-static inline void store_f32x8(float *p, f32x8 v) { memcpy(p, &v, sizeof v); }
-static inline void store_part_f32x8(float *p, f32x8 v, long count) {
-  for (int l = 0; l < 8; l++)
+static inline f32x16 relu_f32x16(f32x16 x) { return (f32x16)((i32x16)x & ~(x < 0)); }
+static inline void store_f32x16(float *p, f32x16 v) { memcpy(p, &v, sizeof v); }
+static inline void store_part_f32x16(float *p, f32x16 v, long count) {
+  for (int l = 0; l < 16; l++)
     if (l < count) p[l] = v[l];
 }
 
@@ -41,15 +41,15 @@ void matmul(const int task[3], const float *restrict a, const float *restrict b,
   for (long tx = bx * threads_x; tx < least((bx + 1) * threads_x, ceil_div(N, tile_n)); tx++) {
     for (long ty = by * threads_y; ty < least((by + 1) * threads_y, ceil_div(M, thread_m)); ty++) {
       if (ty * thread_m + thread_m <= M && tx * tile_n + tile_n <= N) {
-        f32x8 acc[thread_m][thread_n] = {0};
+        f32x16 acc[thread_m][thread_n] = {0};
         for (long k = part * ceil_div(K, split_k); k < least((part + 1) * ceil_div(K, split_k), K); k++) {
-          f32x8 right[thread_n];
+          f32x16 right[thread_n];
           #pragma GCC unroll 2
           for (int j = 0; j < thread_n; j++) {
             const long n = tx * tile_n + j * vector;
-            right[j] = load_f32x8(&b[k * N + n]);
+            right[j] = load_f32x16(&b[k * N + n]);
           }
-          #pragma GCC unroll 4
+          #pragma GCC unroll 14
           for (int i = 0; i < thread_m; i++) {
             const long m = ty * thread_m + i;
             const float left = a[m * K + k];
@@ -58,25 +58,25 @@ void matmul(const int task[3], const float *restrict a, const float *restrict b,
               acc[i][j] += left * right[j];
           }
         }
-        #pragma GCC unroll 4
+        #pragma GCC unroll 14
         for (int i = 0; i < thread_m; i++) {
           const long m = ty * thread_m + i;
           #pragma GCC unroll 2
           for (int j = 0; j < thread_n; j++) {
             const long n = tx * tile_n + j * vector;
-            store_f32x8(&partial[(part * M + m) * N + n], acc[i][j]);
+            store_f32x16(&partial[(part * M + m) * N + n], acc[i][j]);
           }
         }
       } else {
-        f32x8 acc[thread_m][thread_n] = {0};
+        f32x16 acc[thread_m][thread_n] = {0};
         for (long k = part * ceil_div(K, split_k); k < least((part + 1) * ceil_div(K, split_k), K); k++) {
-          f32x8 right[thread_n];
+          f32x16 right[thread_n];
           #pragma GCC unroll 2
           for (int j = 0; j < thread_n; j++) {
             const long n = tx * tile_n + j * vector;
-            right[j] = load_part_f32x8(&b[k * N + n], N - n);
+            right[j] = load_part_f32x16(&b[k * N + n], N - n);
           }
-          #pragma GCC unroll 4
+          #pragma GCC unroll 14
           for (int i = 0; i < thread_m; i++) {
             const long m = ty * thread_m + i;
             const float left = m < M ? a[m * K + k] : 0;
@@ -85,14 +85,14 @@ void matmul(const int task[3], const float *restrict a, const float *restrict b,
               acc[i][j] += left * right[j];
           }
         }
-        #pragma GCC unroll 4
+        #pragma GCC unroll 14
         for (int i = 0; i < thread_m; i++) {
           const long m = ty * thread_m + i;
           #pragma GCC unroll 2
           for (int j = 0; j < thread_n; j++) {
             const long n = tx * tile_n + j * vector;
             if (m < M)
-              store_part_f32x8(&partial[(part * M + m) * N + n], acc[i][j], N - n);
+              store_part_f32x16(&partial[(part * M + m) * N + n], acc[i][j], N - n);
           }
         }
       }
@@ -105,19 +105,19 @@ void combine(const int task[3], const float *restrict bias, float *restrict y, f
   const long by = task[0];
   for (long m = by * threads_y * thread_m; m < least((by + 1) * threads_y * thread_m, M); m++) {
     for (long tx = 0; tx < ceil_div(N, tile_n); tx++) {
-      f32x8 acc[thread_n] = {0};
+      f32x16 acc[thread_n] = {0};
       for (long part = 0; part < split_k; part++) {
         if (tx * tile_n + tile_n <= N) {
           #pragma GCC unroll 2
           for (int i = 0; i < thread_n; i++) {
             const long n = tx * tile_n + i * vector;
-            acc[i] += load_f32x8(&partial[(part * M + m) * N + n]);
+            acc[i] += load_f32x16(&partial[(part * M + m) * N + n]);
           }
         } else {
           #pragma GCC unroll 2
           for (int i = 0; i < thread_n; i++) {
             const long n = tx * tile_n + i * vector;
-            acc[i] += load_part_f32x8(&partial[(part * M + m) * N + n], N - n);
+            acc[i] += load_part_f32x16(&partial[(part * M + m) * N + n], N - n);
           }
         }
       }
@@ -125,13 +125,13 @@ void combine(const int task[3], const float *restrict bias, float *restrict y, f
         #pragma GCC unroll 2
         for (int i = 0; i < thread_n; i++) {
           const long n = tx * tile_n + i * vector;
-          store_f32x8(&y[m * N + n], relu_f32x8(acc[i] + load_f32x8(&bias[n])));
+          store_f32x16(&y[m * N + n], relu_f32x16(acc[i] + load_f32x16(&bias[n])));
         }
       } else {
         #pragma GCC unroll 2
         for (int i = 0; i < thread_n; i++) {
           const long n = tx * tile_n + i * vector;
-          store_part_f32x8(&y[m * N + n], relu_f32x8(acc[i] + load_part_f32x8(&bias[n], N - n)), N - n);
+          store_part_f32x16(&y[m * N + n], relu_f32x16(acc[i] + load_part_f32x16(&bias[n], N - n)), N - n);
         }
       }
     }

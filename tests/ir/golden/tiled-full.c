@@ -1,28 +1,31 @@
-// matmul_bias for x86-64-v4: tiled(threads_x=4, threads_y=4, thread_m=4, thread_n=1, vector=4, block_k=64)
+// matmul_bias for x86-64-v4: tiled(threads_x=4, threads_y=4, thread_m=14, thread_n=2, vector=16, block_k=128)
 
 #include <string.h>
 
 enum {
+  M = 512,
   N = 512,
   K = 512,
   threads_x = 4,
   threads_y = 4,
-  thread_m = 4,
-  thread_n = 1,
-  vector = 4,
-  block_k = 64,
+  thread_m = 14,
+  thread_n = 2,
+  vector = 16,
+  block_k = 128,
   tile_n = thread_n * vector,
 };
 
-typedef float f32x4 __attribute__((vector_size(16)));
-typedef int i32x4 __attribute__((vector_size(16)));
-static inline f32x4 load_f32x4(const float *p) {
-  f32x4 v;
+static inline long ceil_div(long a, long b) { return (a + b - 1) / b; }
+static inline long least(long a, long b) { return a < b ? a : b; }
+typedef float f32x16 __attribute__((vector_size(64)));
+typedef int i32x16 __attribute__((vector_size(64)));
+static inline f32x16 load_f32x16(const float *p) {
+  f32x16 v;
   memcpy(&v, p, sizeof v);
   return v;
 }
-static inline f32x4 relu_f32x4(f32x4 x) { return (f32x4)((i32x4)x & ~(x < 0)); }
-static inline void store_f32x4(float *p, f32x4 v) { memcpy(p, &v, sizeof v); }
+static inline f32x16 relu_f32x16(f32x16 x) { return (f32x16)((i32x16)x & ~(x < 0)); }
+static inline void store_f32x16(float *p, f32x16 v) { memcpy(p, &v, sizeof v); }
 
 void matmul(const int task[3], const float *restrict a, const float *restrict b, const float *restrict bias,
     float *restrict y) {
@@ -31,46 +34,102 @@ void matmul(const int task[3], const float *restrict a, const float *restrict b,
   _Alignas(64) float sums[threads_y * thread_m * threads_x * tile_n];
   for (long kb = 0; kb < K / block_k; kb++) {
     for (long tx = bx * threads_x; tx < (bx + 1) * threads_x; tx++) {
-      for (long ty = by * threads_y; ty < (by + 1) * threads_y; ty++) {
-        f32x4 acc[thread_m][thread_n] = {0};
-        if (kb > 0) {
-          #pragma GCC unroll 4
-          for (int i = 0; i < thread_m; i++) {
-            for (int j = 0; j < thread_n; j++) {
-              acc[i][j] = load_f32x4(&sums[((ty - by * threads_y) * thread_m + i) * threads_x * tile_n
-                  + (tx - bx * threads_x) * tile_n + j * vector]);
+      for (long ty = by * threads_y; ty < least((by + 1) * threads_y, ceil_div(M, thread_m)); ty++) {
+        if (ty * thread_m + thread_m <= M) {
+          f32x16 acc[thread_m][thread_n] = {0};
+          if (kb > 0) {
+            #pragma GCC unroll 14
+            for (int i = 0; i < thread_m; i++) {
+              #pragma GCC unroll 2
+              for (int j = 0; j < thread_n; j++) {
+                acc[i][j] = load_f32x16(&sums[((ty - by * threads_y) * thread_m + i) * threads_x * tile_n
+                    + (tx - bx * threads_x) * tile_n + j * vector]);
+              }
             }
           }
-        }
-        for (long k = kb * block_k; k < (kb + 1) * block_k; k++) {
-          f32x4 right[thread_n];
-          for (int j = 0; j < thread_n; j++) {
-            const long n = tx * tile_n + j * vector;
-            right[j] = load_f32x4(&b[k * N + n]);
-          }
-          #pragma GCC unroll 4
-          for (int i = 0; i < thread_m; i++) {
-            const long m = ty * thread_m + i;
-            const float left = a[m * K + k];
-            for (int j = 0; j < thread_n; j++)
-              acc[i][j] += left * right[j];
-          }
-        }
-        if (kb + 1 < K / block_k) {
-          #pragma GCC unroll 4
-          for (int i = 0; i < thread_m; i++) {
+          for (long k = kb * block_k; k < (kb + 1) * block_k; k++) {
+            f32x16 right[thread_n];
+            #pragma GCC unroll 2
             for (int j = 0; j < thread_n; j++) {
-              store_f32x4(&sums[((ty - by * threads_y) * thread_m + i) * threads_x * tile_n
-                  + (tx - bx * threads_x) * tile_n + j * vector], acc[i][j]);
+              const long n = tx * tile_n + j * vector;
+              right[j] = load_f32x16(&b[k * N + n]);
+            }
+            #pragma GCC unroll 14
+            for (int i = 0; i < thread_m; i++) {
+              const long m = ty * thread_m + i;
+              const float left = a[m * K + k];
+              #pragma GCC unroll 2
+              for (int j = 0; j < thread_n; j++)
+                acc[i][j] += left * right[j];
+            }
+          }
+          if (kb + 1 < K / block_k) {
+            #pragma GCC unroll 14
+            for (int i = 0; i < thread_m; i++) {
+              #pragma GCC unroll 2
+              for (int j = 0; j < thread_n; j++) {
+                store_f32x16(&sums[((ty - by * threads_y) * thread_m + i) * threads_x * tile_n
+                    + (tx - bx * threads_x) * tile_n + j * vector], acc[i][j]);
+              }
+            }
+          } else {
+            #pragma GCC unroll 14
+            for (int i = 0; i < thread_m; i++) {
+              const long m = ty * thread_m + i;
+              #pragma GCC unroll 2
+              for (int j = 0; j < thread_n; j++) {
+                const long n = tx * tile_n + j * vector;
+                store_f32x16(&y[m * N + n], relu_f32x16(acc[i][j] + load_f32x16(&bias[n])));
+              }
             }
           }
         } else {
-          #pragma GCC unroll 4
-          for (int i = 0; i < thread_m; i++) {
-            const long m = ty * thread_m + i;
+          f32x16 acc[thread_m][thread_n] = {0};
+          if (kb > 0) {
+            #pragma GCC unroll 14
+            for (int i = 0; i < thread_m; i++) {
+              #pragma GCC unroll 2
+              for (int j = 0; j < thread_n; j++) {
+                acc[i][j] = load_f32x16(&sums[((ty - by * threads_y) * thread_m + i) * threads_x * tile_n
+                    + (tx - bx * threads_x) * tile_n + j * vector]);
+              }
+            }
+          }
+          for (long k = kb * block_k; k < (kb + 1) * block_k; k++) {
+            f32x16 right[thread_n];
+            #pragma GCC unroll 2
             for (int j = 0; j < thread_n; j++) {
               const long n = tx * tile_n + j * vector;
-              store_f32x4(&y[m * N + n], relu_f32x4(acc[i][j] + load_f32x4(&bias[n])));
+              right[j] = load_f32x16(&b[k * N + n]);
+            }
+            #pragma GCC unroll 14
+            for (int i = 0; i < thread_m; i++) {
+              const long m = ty * thread_m + i;
+              const float left = m < M ? a[m * K + k] : 0;
+              #pragma GCC unroll 2
+              for (int j = 0; j < thread_n; j++)
+                acc[i][j] += left * right[j];
+            }
+          }
+          if (kb + 1 < K / block_k) {
+            #pragma GCC unroll 14
+            for (int i = 0; i < thread_m; i++) {
+              #pragma GCC unroll 2
+              for (int j = 0; j < thread_n; j++) {
+                store_f32x16(&sums[((ty - by * threads_y) * thread_m + i) * threads_x * tile_n
+                    + (tx - bx * threads_x) * tile_n + j * vector], acc[i][j]);
+              }
+            }
+          } else {
+            #pragma GCC unroll 14
+            for (int i = 0; i < thread_m; i++) {
+              const long m = ty * thread_m + i;
+              #pragma GCC unroll 2
+              for (int j = 0; j < thread_n; j++) {
+                const long n = tx * tile_n + j * vector;
+                if (m < M)
+                  store_f32x16(&y[m * N + n], relu_f32x16(acc[i][j] + load_f32x16(&bias[n])));
+              }
             }
           }
         }

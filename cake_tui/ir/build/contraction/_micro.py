@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
-from cake_tui.ir.build.contraction._problem import ACC, Contraction, at_element
+from cake_tui.ir.build.contraction._problem import ACC, Contraction, at_element, contraction_of
 from cake_tui.ir.expr import Expr, Name, Number, Ref, Span, parse
 from cake_tui.ir.program import (
     DTYPE_BYTES,
@@ -21,11 +23,17 @@ from cake_tui.ir.program import (
     Statement,
 )
 from cake_tui.ir.refusal import refuse_limit
-from cake_tui.model.device import Device
+from cake_tui.model.device import Device, Target
 from cake_tui.model.diagnostic import Diagnostic
+from cake_tui.model.problem import Problem
 from cake_tui.model.schedule import Knob, KnobValue
 
 LINE_BYTES = 64
+L1_BYTES = 32 << 10  # of a device that does not say
+SIDES = (1, 2, 4, 8, 16, 32)
+THREAD_M, THREAD_N = (1, 2, 4, 6, 8, 12, 14), (1, 2, 3, 4)
+DEPTHS = (16, 32, 64, 128, 256, 512, 1024)
+TASKS = 4  # a core, so that the last ones to end cost little
 
 
 def vector_values(device: Device, dtype: str) -> tuple[int, ...]:
@@ -40,24 +48,60 @@ def vector_values(device: Device, dtype: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-def tile_knobs(device: Device, dtype: str, *, vector: int, thread_m: int, thread_n: int) -> tuple[Knob, ...]:
-    """Return the knobs of task block, register block, vector and unrolling; defaults as given."""
-    lanes = vector_values(device, dtype)
+@lru_cache(maxsize=64)
+def tile_knobs(problem: Problem, target: Target, device: Device) -> tuple[Knob, ...]:
+    """Return the knobs of task block, register block, vector and unrolling, with what suits the device as defaults.
+
+    The widest vector, two of them a row and as many rows as the registers hold; the largest square task block up to
+    four by four that leaves each core `TASKS` tasks. Nothing is larger than the first ranked shape needs.
+    """
+    c = contraction_of(problem, target)
+    rows, columns = problem.shapes[0][c.rows], problem.shapes[0][c.columns]
+    lanes = vector_values(device, c.dtype)
+    thread_n = _needed(THREAD_N[:2], math.ceil(columns / lanes[-1]))[-1]
+    held = [m for m in _needed(THREAD_M, rows) if vectors_kept(m, thread_n) <= registers_of(device)]
+    thread_m = max(held, default=1)
+    down, across = math.ceil(rows / thread_m), math.ceil(columns / (thread_n * lanes[-1]))
+    sides = [side for side in SIDES[:3] if math.ceil(down / side) * math.ceil(across / side) >= TASKS * device.cores]
+    side = max(sides, default=1)
     return (
-        Knob("threads_x", (1, 2, 4, 8, 16, 32), 4),
-        Knob("threads_y", (1, 2, 4, 8, 16, 32), 4),
-        Knob("thread_m", (1, 2, 4, 6, 8, 12, 14), thread_m),
-        Knob("thread_n", (1, 2, 3, 4), thread_n),
-        Knob("vector", lanes, max(value for value in lanes if value <= vector)),
-        Knob("unroll", (1, 2, 4, 8), 1),
+        Knob("threads_x", SIDES, side),
+        Knob("threads_y", SIDES, side),
+        Knob("thread_m", THREAD_M, thread_m),
+        Knob("thread_n", THREAD_N, thread_n),
+        Knob("vector", lanes, lanes[-1]),
+        Knob("unroll", (1, 2, 4, 8), 1),  # so many sums hide the loop's own instructions
     )
+
+
+@lru_cache(maxsize=64)
+def depth_knob(problem: Problem, target: Target, device: Device) -> Knob:
+    """Return `block_k`, in elements: by default as deep as a column tile of b leaves a third of the first cache."""
+    depth = problem.shapes[0][contraction_of(problem, target).depth]
+    row_bytes = 2 * max(device.vector_bytes, 16)
+    room = (device.l1_bytes or L1_BYTES) * 2 // 3
+    return Knob("block_k", DEPTHS, max((k for k in _needed(DEPTHS, depth) if k * row_bytes <= room), default=DEPTHS[0]))
+
+
+def _needed(values: Sequence[int], size: int) -> Sequence[int]:
+    """Return the values up to the first that covers `size`."""
+    return [value for below, value in zip((0, *values), values) if below < max(1, size)]
+
+
+def registers_of(device: Device) -> int:
+    """Return the device's vector registers, 16 where it does not say."""
+    return device.vector_registers or 16
+
+
+def vectors_kept(thread_m: int, thread_n: int) -> int:
+    """Return the vectors that a register block keeps: its sums, a row of b and one element of a."""
+    return thread_m * thread_n + thread_n + 1
 
 
 def check_registers(knobs: Mapping[str, KnobValue], device: Device) -> None:
     """Raise Ended(Rejected) where accumulators and operands exceed the vector registers."""
     thread_m, thread_n = int(knobs["thread_m"]), int(knobs["thread_n"])
-    limit = device.vector_registers or 16
-    asked = thread_m * thread_n + thread_n + 1
+    limit, asked = registers_of(device), vectors_kept(thread_m, thread_n)
     if asked <= limit:
         return
     raise refuse_limit(

@@ -21,9 +21,8 @@ class SplitK:
 
     def knobs(self, problem: Problem, target: Target, device: Device) -> tuple[Knob, ...]:
         """Return the knobs; `split_k` counts the parts of the sum."""
-        dtype = contraction_of(problem, target).dtype
         return (
-            *tile_knobs(device, dtype, vector=8, thread_m=4, thread_n=2),
+            *tile_knobs(problem, target, device),
             Knob("split_k", (2, 4, 8, 16), 2),
         )
 

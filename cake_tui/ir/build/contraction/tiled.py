@@ -11,6 +11,7 @@ from cake_tui.ir.build.contraction._micro import (
     Tiles,
     check_registers,
     constants,
+    depth_knob,
     tile_knobs,
 )
 from cake_tui.ir.build.contraction._problem import contraction_of
@@ -31,10 +32,9 @@ class Tiled:
 
     def knobs(self, problem: Problem, target: Target, device: Device) -> tuple[Knob, ...]:
         """Return the knobs; `block_k` in elements, `pad` in elements behind each staged row."""
-        dtype = contraction_of(problem, target).dtype
         return (
-            *tile_knobs(device, dtype, vector=4, thread_m=4, thread_n=1),
-            Knob("block_k", (16, 32, 64, 128, 256, 512, 1024), 64),
+            *tile_knobs(problem, target, device),
+            depth_knob(problem, target, device),
             Knob("pad", (0, 1, 4, 8, 16, 32), 0),
             Knob("shared", (False, True), False),
         )
