@@ -1,4 +1,4 @@
-"""Statement paths: walk a program, fetch, replace or remove one statement, and what each one reads and writes.
+"""Statement paths: walk a program, and what each statement reads and writes.
 
 A path is ``(launch, child, child, …)``; the children of an `If`'s else branch are counted ``-1, -2, …``.
 """
@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
-
-import msgspec
 
 from cake_tui.ir.expr import Expr, Ref, refs_in
 from cake_tui.ir.program import (
@@ -72,53 +70,6 @@ def _below(path: Path, statement: Statement, found: list[tuple[Path, Statement]]
     if type(statement) in _BODIES:
         for step, child in children(statement):
             _below((*path, step), child, found)
-
-
-def get(program: Program, path: Path) -> Statement:
-    """Return the statement at `path`; raises KeyError where there is none."""
-    return _get(program.launches[path[0]].body, path[1:])
-
-
-def _get(body: tuple[Statement, ...], path: Path) -> Statement:
-    statement = dict(enumerate(body))[path[0]]
-    for step in path[1:]:
-        statement = dict(children(statement))[step]
-    return statement
-
-
-def replace(program: Program, path: Path, new: tuple[Statement, ...]) -> Program:
-    """Return the program with the statement at `path` replaced by any number of others."""
-    launch = program.launches[path[0]]
-    changed = msgspec.structs.replace(launch, body=_replace(launch.body, path[1:], new))
-    launches: tuple[Launch, ...] = (*program.launches[: path[0]], changed, *program.launches[path[0] + 1 :])
-    return msgspec.structs.replace(program, launches=launches)
-
-
-def remove(program: Program, path: Path) -> Program:
-    """Return the program without the statement at `path` and what is inside it."""
-    return replace(program, path, ())
-
-
-def _replace(body: tuple[Statement, ...], path: Path, new: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    step, rest = path[0], path[1:]
-    if not 0 <= step < len(body):
-        raise KeyError(path)
-    if rest:
-        new = (_inside(body[step], rest, new),)
-    return (*body[:step], *new, *body[step + 1 :])
-
-
-def _inside(statement: Statement, path: Path, new: tuple[Statement, ...]) -> Statement:
-    match statement:
-        case If(then=then, orelse=orelse) if path[0] < 0:
-            flipped = (-1 - path[0], *path[1:])
-            return msgspec.structs.replace(statement, then=then, orelse=_replace(orelse, flipped, new))
-        case If(then=then):
-            return msgspec.structs.replace(statement, then=_replace(then, path, new))
-        case For(body=body) | Role(body=body):
-            return msgspec.structs.replace(statement, body=_replace(body, path, new))
-        case _:
-            raise KeyError(path)
 
 
 def buffers_of(program: Program, launch: Launch) -> dict[str, Buffer]:

@@ -11,7 +11,8 @@ from cake_tui.ir import program as ir
 from cake_tui.ir.expr import All, Binary, Expr, Number, Ref, Span, refs_in
 from cake_tui.ir.program import Program, Statement
 from cake_tui.ir.text import line_numbers
-from cake_tui.ir.walk import Path, get, reads, remove, replace, walk, writes
+from cake_tui.ir.walk import Path, reads, walk, writes
+from tests.ir.surgery import get, remove, replace
 
 KINDS = ("wait", "arrive", "commit", "barrier", "where", "expect", "index")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 
 from cake_tui.ir.expr import Expr, Number, ParseError, show
@@ -63,11 +62,6 @@ def render(program: Program) -> str:
 def line_numbers(program: Program) -> dict[Path, int]:
     """Return the line of every statement in the canonical text, counted from 1."""
     return {path: number for number, (_, path) in enumerate(_rows(program), start=1) if len(path) > 1}
-
-
-def content_hash(program: Program) -> str:
-    """Return the SHA-256 of the canonical text: equal programs have equal hashes."""
-    return hashlib.sha256(render(program).encode()).hexdigest()
 
 
 class _Parser:

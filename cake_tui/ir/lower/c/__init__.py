@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cake_tui.ir.expr import Number
+from cake_tui.ir.lower import Lowering
 from cake_tui.ir.lower.c.source import source_of
 from cake_tui.ir.lower.c.template import lower_template
 from cake_tui.ir.lower.plan import arguments_of, check_shapes, plan_of
@@ -46,4 +47,4 @@ def lower_c(program: Program | Opaque, arch: str, shapes: Sequence[Shape]) -> Lo
     )
 
 
-PLUGIN = lower_c
+PLUGIN: Lowering = lower_c
