@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from cake_tui.agents import Agent
 from cake_tui.agents.bandit import make as make_bandit
 from cake_tui.agents.random import make as make_random
 from cake_tui.backends.simulated.surfaces import SURFACES, Surface
 from cake_tui.model.schedule import Schedule
 from tests.agents.recorded import QUIET, RecordedSurface, read_history
+from tests.agents.replay import Replay
 from tests.agents.surface_session import (
     ROOT,
     SurfaceSession,
@@ -30,29 +33,28 @@ SHARE = 0.9
 RECORDED = sorted(path.parent for path in (ROOT / "sessions").glob("example-*/journal.jsonl"))
 
 
-def candidates(
-    agent: str, seed: int, surface: Surface, target_us: float, most: float, table: RecordedSurface | None
-) -> int | None:
-    made = make_random({}) if agent == "random" else make_bandit({"argument": "micro" if agent == "micro" else ""})
-    session = SurfaceSession(surface, made, seed)
-    if table is not None:
-        session = SurfaceSession(surface, made, seed, truth=table.time_us, nearest=table.nearest)
+def candidates(agent: str, seed: int, surface: Surface, target_us: float, most: float) -> int | None:
+    session = SurfaceSession(surface, make(agent), seed)
     needed = session.run(math.ceil(most), target_us)
     assert session.refused_by_menu == 0
     return needed
 
 
-def compare(surface: Surface, target_us: float, table: RecordedSurface | None, soak: bool) -> str:
+def make(agent: str) -> Agent:
+    return make_random({}) if agent == "random" else make_bandit({"argument": "micro" if agent == "micro" else ""})
+
+
+def compare(surface: Surface, target_us: float, soak: bool) -> str:
     """Compare the medians of the three arms and return them as one line.
 
     Random search runs on only as far as it takes to tell whether it needs twice the bandit's candidates.
     """
     seeds = range(20 if soak else 5)
-    bandit = median_candidates([candidates("bandit", seed, surface, target_us, MOST, table) for seed in seeds])
+    bandit = median_candidates([candidates("bandit", seed, surface, target_us, MOST) for seed in seeds])
     assert bandit <= MOST, "at most half of the bandits arrive at all"
     enough = 2 * MOST if soak else 2 * bandit
-    random = median_candidates([candidates("random", seed, surface, target_us, enough, table) for seed in seeds])
-    micro = median_candidates([candidates("micro", seed, surface, target_us, enough, table) for seed in seeds])
+    random = median_candidates([candidates("random", seed, surface, target_us, enough) for seed in seeds])
+    micro = median_candidates([candidates("micro", seed, surface, target_us, enough) for seed in seeds])
     told = {
         name: f"{count:g}" if count <= enough else f"more than {enough:g}"
         for name, count in (("r", random), ("m", micro))
@@ -65,32 +67,47 @@ def compare(surface: Surface, target_us: float, table: RecordedSurface | None, s
     )
 
 
+def replayed(table: RecordedSurface, agent: str, share: float, seeds: Iterable[int]) -> float:
+    target_us = table.optimum_us / share
+    return median_candidates([Replay(table, make(agent), seed).run(table.count, target_us) for seed in seeds])
+
+
+def drawn(table: RecordedSurface, share: float) -> float:
+    return median_candidates([table.drawn(seed, table.optimum_us / share) for seed in range(200)])
+
+
 @pytest.mark.parametrize("name", SURFACES)
 def test_bandit_needs_at_most_half_of_random_searchs_candidates(
     name: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    line = compare(SURFACES[name], optimum_us(name) / SHARE, None, request.config.getoption("--soak"))
+    line = compare(SURFACES[name], optimum_us(name) / SHARE, request.config.getoption("--soak"))
     with capsys.disabled():
         print(f"\n{name}: {line}")
 
 
-@pytest.mark.parametrize("folder", RECORDED, ids=lambda path: path.name)
-def test_bandit_is_as_much_better_on_a_recorded_session(
-    folder: Path, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
-) -> None:
-    history = read_history(folder / "journal.jsonl")
-    if history.session is None or history.session.agent != "random":
-        pytest.skip(f"{folder.name} is no sample of the random agent")
-    table = RecordedSurface(history.rows)
-    line = compare(QUIET, table.optimum_us / SHARE, table, request.config.getoption("--soak"))
-    with capsys.disabled():
-        print(f"\n{folder.name} ({table.count} times): {line}")
+@pytest.mark.parametrize("sample", [*RECORDED, 512, 389], ids=lambda one: getattr(one, "name", one))
+def test_bandit_is_as_much_better_on_a_recorded_sample(sample: Path | int, capsys: pytest.CaptureFixture[str]) -> None:
+    """Random search on a random sample is drawing from it; 95 % asks for more than good defaults."""
+    if isinstance(sample, int):
+        table = RecordedSurface.sample(sample)
+    else:
+        history = read_history(sample / "journal.jsonl")
+        if history.session is None or history.session.agent != "random":
+            pytest.skip(f"{sample.name} is no sample of the random agent")
+        table = RecordedSurface.of(history)
+    for share in (SHARE, 0.95):
+        bandit, random = replayed(table, "bandit", share, range(20)), drawn(table, share)
+        with capsys.disabled():
+            print(f"\n{sample} ({table.count} times), candidates to {share:.0%}: bandit {bandit:g}, drawn {random:g}")
+        assert 2 * bandit <= random
+    micro = replayed(table, "micro", SHARE, range(3))
+    assert 2 * micro > drawn(table, SHARE) or math.isinf(micro)
 
 
 def test_a_recorded_session_answers_with_its_own_times_each_once() -> None:
     session = SurfaceSession(SURFACES["ridge"], make_random({}), 1, noise=0.0)
     session.run(60)
-    table = RecordedSurface(session.history.rows)
+    table = RecordedSurface.of(session.history)
     rows = [row for row in session.history.rows if row.standing is not None and row.schedule is not None]
     assert table.count == len(rows)
     first = rows[0].schedule
@@ -109,7 +126,7 @@ def test_a_recorded_session_answers_with_its_own_times_each_once() -> None:
 def test_replaying_a_recorded_session_measures_recorded_schedules_only() -> None:
     recorded = SurfaceSession(SURFACES["cliffs"], make_random({}), 2, noise=0.0)
     recorded.run(50)
-    table = RecordedSurface(recorded.history.rows)
+    table = RecordedSurface.of(recorded.history)
     known = {row.schedule for row in recorded.history.rows if row.standing is not None}
     replayed = SurfaceSession(QUIET, make_bandit({}), 3, truth=table.time_us, nearest=table.nearest, noise=0.0)
     replayed.run(45)

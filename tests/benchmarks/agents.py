@@ -95,7 +95,7 @@ def main() -> None:
     for name, surface in SURFACES.items() if options.seeds else ():
         reach(name, surface, optimum_us(name), None, options.seeds)
     if options.seeds and options.recorded is not None:
-        table = RecordedSurface(read_history(options.recorded / "journal.jsonl").rows)
+        table = RecordedSurface.of(read_history(options.recorded / "journal.jsonl"))
         reach(f"{options.recorded.name} ({table.count} times)", QUIET, table.optimum_us, table, options.seeds)
     for rows in options.rows:
         quickness(rows)
