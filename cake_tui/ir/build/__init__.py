@@ -16,7 +16,10 @@ from cake_tui.model.schedule import Knob, KnobValue
 class Structure(Protocol):
     """What a structure's file offers. Nothing outside that file knows the structure."""
 
-    targets: tuple[str, ...]
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The targets that it can be built for."""
+        ...
 
     def knobs(self, problem: Problem, target: Target, device: Device) -> tuple[Knob, ...]:
         """Return the knobs with their legal values on this device and their defaults."""

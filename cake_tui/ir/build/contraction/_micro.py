@@ -75,12 +75,21 @@ def tile_knobs(problem: Problem, target: Target, device: Device) -> tuple[Knob, 
 
 
 @lru_cache(maxsize=64)
-def depth_knob(problem: Problem, target: Target, device: Device) -> Knob:
-    """Return `block_k`, in elements: by default as deep as a column tile of b leaves a third of the first cache."""
+def blocked_knobs(problem: Problem, target: Target, device: Device) -> tuple[Knob, ...]:
+    """Return the knobs of a structure that works on blocks of k and may stage an operand; `pad` in elements.
+
+    `block_k` is by default as deep as a column tile of b leaves a third of the first cache.
+    """
     depth = problem.shapes[0][contraction_of(problem, target).depth]
     row_bytes = 2 * max(device.vector_bytes, 16)
     room = (device.l1_bytes or L1_BYTES) * 2 // 3
-    return Knob("block_k", DEPTHS, max((k for k in _needed(DEPTHS, depth) if k * row_bytes <= room), default=DEPTHS[0]))
+    deepest = max((k for k in _needed(DEPTHS, depth) if k * row_bytes <= room), default=DEPTHS[0])
+    return (
+        *tile_knobs(problem, target, device),
+        Knob("block_k", DEPTHS, deepest),
+        Knob("pad", (0, 1, 4, 8, 16, 32), 0),
+        Knob("shared", (False, True), False),
+    )
 
 
 def _needed(values: Sequence[int], size: int) -> Sequence[int]:

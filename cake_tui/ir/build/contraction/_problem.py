@@ -9,7 +9,7 @@ import msgspec
 from cake_tui.errors import UserError
 from cake_tui.ir import origins
 from cake_tui.ir.expr import Expr, ParseError, Ref, Span, names_in, parse, refs_in, rewrite
-from cake_tui.ir.program import DTYPE_BYTES, Buffer, Const, Launch, Program
+from cake_tui.ir.program import Buffer, Const, Launch, Program
 from cake_tui.ir.refusal import refuse
 from cake_tui.model.device import Device, Target
 from cake_tui.model.problem import BufferSpec, Problem
@@ -102,8 +102,3 @@ def _value(problem: Problem, names: frozenset[str], buffers: frozenset[str], whe
 def at_element(value: Expr, acc: Ref) -> Expr:
     """Return `value` with the sum taken from `acc`."""
     return rewrite(value, lambda node: acc if isinstance(node, Ref) and node.buffer == ACC else None)
-
-
-def element_bytes(contraction: Contraction) -> int:
-    """Return the bytes of one element."""
-    return DTYPE_BYTES[contraction.dtype]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cake_tui.ir.build import Structure
 from cake_tui.ir.build.contraction._problem import ACC, at_element, contraction_of
 from cake_tui.ir.expr import Binary, Name, Number, Ref
 from cake_tui.ir.program import Assign, Buffer, Declare, For, Launch, Program
@@ -41,4 +42,4 @@ class Naive:
         return c.program("naive", target, device, runtime_sizes, (), (Launch("matmul", (), (rows,)),))
 
 
-PLUGIN = Naive()
+PLUGIN: Structure = Naive()

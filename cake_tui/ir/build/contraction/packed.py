@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cake_tui.ir.build import Structure
 from cake_tui.ir.build.contraction._micro import (
     LINE_BYTES,
     TILE_N,
     DepthBlocks,
     Tiles,
+    blocked_knobs,
     check_registers,
     constants,
-    depth_knob,
-    tile_knobs,
 )
 from cake_tui.ir.build.contraction._problem import contraction_of
 from cake_tui.ir.expr import Name, Number, Ref, Span, parse
@@ -32,12 +32,7 @@ class Packed:
 
     def knobs(self, problem: Problem, target: Target, device: Device) -> tuple[Knob, ...]:
         """Return the knobs; `block_k` and `pad` in elements."""
-        return (
-            *tile_knobs(problem, target, device),
-            depth_knob(problem, target, device),
-            Knob("pad", (0, 1, 4, 8, 16, 32), 0),
-            Knob("shared", (False, True), False),
-        )
+        return blocked_knobs(problem, target, device)
 
     def multiples(self, problem: Problem, knobs: Mapping[str, KnobValue]) -> dict[str, int]:
         """Return none: panels are filled up with zeros."""
@@ -81,4 +76,4 @@ class Packed:
         return c.program("packed", target, device, runtime_sizes, consts, launches, (panels,))
 
 
-PLUGIN = Packed()
+PLUGIN: Structure = Packed()

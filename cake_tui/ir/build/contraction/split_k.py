@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cake_tui.ir.build import Structure
 from cake_tui.ir.build.contraction._micro import LINE_BYTES, TILE_N, Tiles, check_registers, constants, tile_knobs
 from cake_tui.ir.build.contraction._problem import ACC, at_element, contraction_of
 from cake_tui.ir.expr import Name, Number, Ref, parse
@@ -83,4 +84,4 @@ class SplitK:
         return Launch("combine", (tiles.grid()[0],), (rows,))
 
 
-PLUGIN = SplitK()
+PLUGIN: Structure = SplitK()
