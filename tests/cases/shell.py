@@ -23,7 +23,7 @@ from cake_tui.model import event as ev
 from cake_tui.store.lock import living_holder
 from cake_tui.store.reading import JournalReader
 from cake_tui.store.telemetry import Beat, BeatReader
-from tests.engine.scripted import gone, until
+from tests.engine.scripted import descendants, gone, until
 
 ROOT = Path(__file__).parents[2]
 QUIET = "ridge,noise=0,drift=0,failures=0"
@@ -144,19 +144,6 @@ def beats(session: Path) -> list[Beat]:
 
 def log_of(session: Path) -> str:
     return (session / "engine.log").read_text(encoding="utf-8")
-
-
-def descendants(pid: int) -> list[int]:
-    """Return the processes that a process started, and those that they started."""
-    found, waiting = [], [pid]
-    while waiting:
-        parent = waiting.pop()
-        for path in Path(f"/proc/{parent}/task").glob("*/children"):
-            with contextlib.suppress(OSError):
-                children = [int(word) for word in path.read_text(encoding="ascii").split()]
-                found += children
-                waiting += children
-    return found
 
 
 def all_gone(pids: list[int]) -> Callable[[], bool]:

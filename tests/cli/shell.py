@@ -87,15 +87,3 @@ class Shell:
 
 def ended(session: Path) -> int:
     return kinds(session).count("CandidateEnded") if (session / "journal.jsonl").exists() else 0
-
-
-def descendants(pid: int) -> list[int]:
-    found, waiting = [], [pid]
-    while waiting:
-        parent = waiting.pop()
-        for path in Path(f"/proc/{parent}/task").glob("*/children"):
-            with contextlib.suppress(OSError):
-                children = [int(word) for word in path.read_text(encoding="ascii").split()]
-                found += children
-                waiting += children
-    return found

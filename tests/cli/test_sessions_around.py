@@ -23,8 +23,8 @@ from cake_tui.model import event as ev
 from cake_tui.store.lock import take_device
 from cake_tui.store.reading import JournalReader
 from cake_tui.store.telemetry import BeatReader
-from tests.cli.shell import QUIET, SLOW, Shell, descendants, ended
-from tests.engine.scripted import folded, kinds, until
+from tests.cli.shell import QUIET, SLOW, Shell, ended
+from tests.engine.scripted import descendants, folded, kinds, until
 
 
 @pytest.mark.parametrize(

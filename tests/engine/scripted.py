@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -247,6 +248,19 @@ def gone(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_bytes().split()[2] in (b"Z", b"X")
     except OSError:
         return True
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes that a process started, and those that they started."""
+    found, waiting = [], [pid]
+    while waiting:
+        parent = waiting.pop()
+        for path in Path(f"/proc/{parent}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                children = [int(word) for word in path.read_text(encoding="ascii").split()]
+                found += children
+                waiting += children
+    return found
 
 
 def kill(pid: int, number: int = signal.SIGKILL) -> None:
