@@ -23,7 +23,8 @@ from cake_tui.model import event as ev
 from cake_tui.store.lock import living_holder
 from cake_tui.store.reading import JournalReader
 from cake_tui.store.telemetry import Beat, BeatReader
-from tests.engine.scripted import descendants, gone, until
+from tests.engine.scripted import descendants as descendants
+from tests.engine.scripted import gone, until
 
 ROOT = Path(__file__).parents[2]
 QUIET = "ridge,noise=0,drift=0,failures=0"
