@@ -163,8 +163,8 @@ def test_an_edit_is_one_file(tree: Tree) -> None:
     tree.add("cake_tui/ir/edits/double.py")
     assert "double_block_k()" in tree.cake("actions")
     tree.run(["use_tiled_loops()", "double_block_k() @1", "double_block_k()"])
-    assert "block_k=64" in tree.kept(1, "schedule.txt")
-    assert "block_k=128" in tree.kept(2, "schedule.txt")
+    assert "block_k=128" in tree.kept(1, "schedule.txt")
+    assert "block_k=256" in tree.kept(2, "schedule.txt")
     assert tree.kept(1, "kernel.c") != tree.kept(2, "kernel.c")
     assert "naive has no number block_k" in json.dumps(tree.events("CandidateEnded"))
 
