@@ -14,9 +14,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from cake_tui.cli import main
 from cake_tui.model import event as ev
@@ -105,6 +107,11 @@ class Shell:
 
 def _flags(flags: dict[str, object]) -> list[str]:
     return [word for key, value in flags.items() for word in (f"--{key}", str(value))]
+
+
+def variations(many: Iterable[Any], always: int = 1) -> list[Any]:
+    """All of them with --soak, else only the first `always`: one kind of fault, other inputs."""
+    return [pytest.param(one, marks=[pytest.mark.soak] if place >= always else []) for place, one in enumerate(many)]
 
 
 def cache_of_runtimes() -> Path:

@@ -13,7 +13,7 @@ import pytest
 
 from cake_tui.model import event as ev
 from cake_tui.model.history import History
-from tests.cases.shell import SLOW, Shell, descendants, events
+from tests.cases.shell import SLOW, Shell, descendants, events, variations
 from tests.engine.scripted import folded, gone, until
 
 CANDIDATES = 200
@@ -78,7 +78,7 @@ CUTS = {
 }
 
 
-@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("cut", variations(CUTS, 2))
 def test_wherever_the_last_line_was_cut(shell: Shell, recorded: Path, cut: str) -> None:
     lines = lines_of(recorded)
     note = json.dumps({**json.loads(lines[-1]), "kind": "Noticed", "level": "info", "text": "é"}, ensure_ascii=False)

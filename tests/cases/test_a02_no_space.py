@@ -17,7 +17,7 @@ import pytest
 
 from cake_tui.model import event as ev
 from cake_tui.store.lock import read_holder
-from tests.cases.shell import SLOW, Shell, events, gone, log_of
+from tests.cases.shell import SLOW, Shell, events, gone, log_of, variations
 from tests.engine.scripted import folded, until
 
 CAN_MOUNT = (
@@ -104,7 +104,7 @@ def crowded(tmp_path: Path, backend: str, free_kib: int) -> Any:
     ("backend", "free_kib"),
     [
         (f"--backend simulated --device {SLOW}", 4),
-        ("--backend simulated --device ridge,series_s=0.02", 0),
+        pytest.param("--backend simulated --device ridge,series_s=0.02", 0, marks=pytest.mark.soak),
         pytest.param("--backend cpu --shape M=32,N=32,K=32", 100, marks=[pytest.mark.cc, pytest.mark.soak]),
     ],
 )
@@ -214,7 +214,7 @@ LOST = {
 }
 
 
-@pytest.mark.parametrize("how", LOST)
+@pytest.mark.parametrize("how", variations(LOST, 2))
 def test_a_lost_state_is_rebuilt_from_the_record(shell: Shell, recorded: Path, how: str) -> None:
     before = folded(recorded)
     best = shell.json("show", "a")["best"]

@@ -13,7 +13,7 @@ import pytest
 
 from cake_tui.model import event as ev
 from cake_tui.store.lock import read_holder
-from tests.cases.shell import SLOW, Shell, all_gone, descendants, ended, events, gone
+from tests.cases.shell import SLOW, Shell, all_gone, descendants, ended, events, gone, variations
 from tests.engine.scripted import folded, until
 
 START = ("run", "--backend", "simulated", "--device", SLOW)
@@ -72,7 +72,7 @@ def together(shell: Shell, *commands: tuple[str, ...]) -> list[tuple[int, str]]:
     return [(process.returncode, text) for process, text in zip(processes, said)]
 
 
-@pytest.mark.parametrize("many", [2, 5])
+@pytest.mark.parametrize("many", variations([2, 5]))
 def test_of_starts_at_once_exactly_one_wins(shell: Shell, many: int) -> None:
     found = together(shell, *[(*START, "--name", "b")] * many)
     assert sorted(code for code, _ in found) == [0] + [4] * (many - 1), found

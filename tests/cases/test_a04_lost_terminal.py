@@ -14,7 +14,7 @@ import pytest
 from cake_tui.model import event as ev
 from cake_tui.model.history import History
 from cake_tui.store.telemetry import BeatReader
-from tests.cases.shell import ROOT, SLOW, Shell, all_gone, descendants, ended, events, gone, log_of, screen
+from tests.cases.shell import ROOT, SLOW, Shell, all_gone, descendants, ended, events, gone, log_of, screen, variations
 from tests.engine.scripted import folded, until
 
 RUN = ("run", "--backend", "simulated", "--device", SLOW, "--name", "a", "--set", "heartbeat=0.1")
@@ -75,7 +75,7 @@ def test_under_nohup_headless_goes_on_without_its_terminal(shell: Shell) -> None
         assert terminal.process.wait(10) == 143
 
 
-@pytest.mark.parametrize("ignored", [False, True])
+@pytest.mark.parametrize("ignored", variations([False, True]))
 def test_the_run_behind_a_viewer_never_notices(shell: Shell, ignored: bool) -> None:
     """Pitfall 2: the terminal that started it and one that only looked on go away."""
     session = shell.sessions / "a"
@@ -104,15 +104,15 @@ def test_a_hang_up_sent_to_a_detached_engine_means_nothing(shell: Shell) -> None
 
 
 OUTPUTS = {
+    "all closed": "exec <&- >&- 2>&-",
     "a full device": "exec >/dev/full 2>/dev/full",
     "closed": "exec >&- 2>&-",
-    "all closed": "exec <&- >&- 2>&-",
     "a reader that left": "exec > >(true) 2>&1",
     "a file": "exec >out 2>&1",
 }
 
 
-@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("output", variations(OUTPUTS))
 def test_whatever_standard_output_is(shell: Shell, output: str) -> None:
     words = " ".join(f"'{word}'" for word in shell.words(*HEADLESS, "--candidates", "3"))
     done = subprocess.run(
@@ -125,7 +125,7 @@ def test_whatever_standard_output_is(shell: Shell, output: str) -> None:
     assert "Exception" not in log_of(session)
 
 
-@pytest.mark.parametrize("output", ["a full device", "closed", "all closed"])
+@pytest.mark.parametrize("output", variations(["all closed", "a full device", "closed"]))
 def test_a_detached_run_starts_whatever_standard_output_is(shell: Shell, output: str) -> None:
     words = " ".join(f"'{word}'" for word in shell.words(*RUN))
     subprocess.run(
@@ -140,7 +140,7 @@ def test_a_detached_run_starts_whatever_standard_output_is(shell: Shell, output:
 SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", variations(SIGNALS))
 def test_each_signal_ends_headless_in_order(shell: Shell, number: signal.Signals) -> None:
     session = shell.sessions / "a"
     process = shell.popen(*HEADLESS, stdout=subprocess.DEVNULL)
@@ -154,7 +154,7 @@ def test_each_signal_ends_headless_in_order(shell: Shell, number: signal.Signals
     assert shell.left_behind() == []
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", variations(SIGNALS))
 def test_a_signal_before_there_is_a_session_leaves_nothing(shell: Shell, number: signal.Signals) -> None:
     process = shell.popen(*HEADLESS, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     time.sleep(0.25)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cake_tui.model import event as ev
-from tests.cases.shell import ROOT, Shell, events
+from tests.cases.shell import ROOT, Shell, events, variations
 
 pytestmark = pytest.mark.cc
 KERNEL = (ROOT / "kernels" / "matmul_bias_relu" / "kernel.toml").read_text(encoding="utf-8")
@@ -38,7 +38,7 @@ BLIND = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("how", BLIND)
+@pytest.mark.parametrize("how", variations(BLIND, 2))
 def test_start_is_refused_with_the_figures(shell: Shell, how: str) -> None:
     kernel(shell, *BLIND[how])
     shape = ("--shape", "M=256,N=256,K=64") if how == "outputs below the tolerance" else SMALL
@@ -54,6 +54,7 @@ def test_start_is_refused_with_the_figures(shell: Shell, how: str) -> None:
     assert shell.left_behind() == []
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("more", ["tolerance_abs = 1e6\ntolerance_units = 1e9\n", "tolerance_abs = 1e-12\n"])
 def test_a_tolerance_that_lets_all_or_nothing_pass_is_refused(shell: Shell, more: str) -> None:
     kernel(shell, more=more)

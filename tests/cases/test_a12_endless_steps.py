@@ -9,7 +9,7 @@ import pytest
 
 from cake_tui.model import event as ev
 from tests.cases.doubling import make_kernel, make_script
-from tests.cases.shell import Shell, all_gone, ended, events, log_of
+from tests.cases.shell import Shell, all_gone, ended, events, log_of, variations
 from tests.engine.scripted import folded, gone, until
 
 pytestmark = pytest.mark.cc
@@ -49,7 +49,7 @@ def kernels_of(session: Path) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("how", ENDLESS)
+@pytest.mark.parametrize("how", variations(ENDLESS))
 def test_a_kernel_that_never_ends(shell: Shell, how: str) -> None:
     head, middle = ENDLESS[how]
     make_kernel(shell, f"#if MODE == 1\n{middle}\n#endif", head)
@@ -81,7 +81,7 @@ def test_a_kernel_that_never_ends(shell: Shell, how: str) -> None:
 
 def test_after_a_resume_it_is_answered_from_the_record(shell: Shell) -> None:
     make_kernel(shell, f"#if MODE == 1\n{SPIN}\n#endif")
-    agent = make_script(shell, ("set_MODE(1)", "hangs", 0), ("set_MODE(2)", "", 5), ("set_MODE(3)", "", 0))
+    agent = make_script(shell, ("set_MODE(1)", "hangs", 0), ("set_MODE(2)", "", 2), ("set_MODE(3)", "", 0))
     shell.apart(
         "run",
         "two",

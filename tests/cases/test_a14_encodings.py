@@ -10,7 +10,7 @@ import pytest
 
 from cake_tui.model import event as ev
 from tests.cases.doubling import make_kernel, make_script, settings
-from tests.cases.shell import PLAIN, Shell, events, screen
+from tests.cases.shell import PLAIN, Shell, events, screen, variations
 from tests.engine.scripted import folded, until
 
 COMMENT = "// größer als 5 µs – 更快的内核 🙂"
@@ -30,7 +30,7 @@ def utf8_only(folder: Path) -> None:
 
 
 @pytest.mark.cc
-@pytest.mark.parametrize("locale", LOCALES, ids=["C", "POSIX", "none", "unknown"])
+@pytest.mark.parametrize("locale", variations(LOCALES))
 def test_a_kernel_with_any_text(shell: Shell, locale: dict[str, str]) -> None:
     shell.environment.pop("LC_ALL")
     kernel = make_kernel(shell, f"{COMMENT}\n", COMMENT, title="2·x – 双倍")
@@ -56,7 +56,7 @@ def test_a_kernel_with_any_text(shell: Shell, locale: dict[str, str]) -> None:
     shell.apart("verify", "best.c", **locale)
 
 
-@pytest.mark.parametrize("locale", LOCALES[:2], ids=["C", "POSIX"])
+@pytest.mark.parametrize("locale", variations(LOCALES[:2]))
 def test_the_viewer_on_a_terminal_without_unicode(shell: Shell, recorded: Path, locale: dict[str, str]) -> None:
     with screen(shell, "attach", "a", **locale) as terminal:
         until(lambda: b"DONE" in terminal.read(0.1), 20)
@@ -70,7 +70,9 @@ def test_the_viewer_on_a_terminal_without_unicode(shell: Shell, recorded: Path, 
 
 
 @pytest.mark.cc
-@pytest.mark.parametrize("name", ["mit Leerzeichen", "größe 更快 🙂", "a'b\"c$d;e&f", "-rf", "%s{}", "a\nb"])
+@pytest.mark.parametrize(
+    "name", variations(["größe 更快 🙂", "mit Leerzeichen", "a'b\"c$d;e&f", "-rf", "%s{}", "a\nb"])
+)
 def test_any_working_folder(shell: Shell, name: str) -> None:
     folder = shell.folder / name
     folder.mkdir()

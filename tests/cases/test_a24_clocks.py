@@ -17,7 +17,7 @@ import pytest
 
 from cake_tui.model import event as ev
 from tests.cases.doubling import make_kernel, make_script, settings
-from tests.cases.shell import Shell, descendants, ended, events
+from tests.cases.shell import Shell, descendants, ended, events, variations
 from tests.engine.scripted import folded, until
 from tests.tui.pty_terminal import PtyTerminal
 
@@ -97,7 +97,12 @@ def gaps(session: Path, what: str) -> list[float]:
 
 @pytest.mark.cc
 @pytest.mark.parametrize(
-    ("hours", "pending"), [(10.0, "compile"), (10.0, "agent"), (-2.0, "compile"), (24 * 365.0, "agent")]
+    ("hours", "pending"),
+    [
+        (10.0, "compile"),
+        (-2.0, "agent"),
+        *(pytest.param(*one, marks=pytest.mark.soak) for one in ((10.0, "agent"), (24 * 365.0, "compile"))),
+    ],
 )
 def test_a_stepped_wall_clock_costs_nothing_and_ends_nothing(
     shell: Shell, wall: Wall, hours: float, pending: str
@@ -158,7 +163,7 @@ def test_stamps_and_plots_stay_ordered_on_screen(shell: Shell, wall: Wall) -> No
     assert elapsed == sorted(elapsed)
 
 
-@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "America/St_Johns", "nonsense"])
+@pytest.mark.parametrize("zone", variations(["Pacific/Kiritimati", "America/St_Johns", "nonsense"]))
 def test_time_zones_change_no_stamp(shell: Shell, zone: str) -> None:
     shell.environment["TZ"] = zone
     session = shell.headless(candidates=2)
@@ -179,8 +184,7 @@ def stopped(pids: list[int], seconds: float) -> Iterator[None]:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("whom", ["the engine alone", "all of them"])
-def test_a_compile_is_not_ended_for_time_that_it_did_not_have(shell: Shell, soak_share: float, whom: str) -> None:
+def test_a_compile_is_not_ended_for_time_that_it_did_not_have(shell: Shell, soak_share: float) -> None:
     """At full size: 120 s in the middle of a compile that may take 60 s."""
     limit_s = max(1.5, 60 * soak_share)
     session = shell.start(device=f"ridge,compile_s={0.6 * limit_s}", set=f"compile_s={limit_s}")
@@ -188,9 +192,8 @@ def test_a_compile_is_not_ended_for_time_that_it_did_not_have(shell: Shell, soak
     until(lambda: events(session, ev.Planned) and descendants(pid), 20)
     time.sleep(0.3)
     before = folded(session).elapsed_s
-    everybody = [pid, *(descendants(pid) if whom == "all of them" else [])]
     gap_s = max(2.6, 120 * soak_share)
-    with stopped(everybody, gap_s):
+    with stopped([pid, *descendants(pid)], gap_s):
         pass
     until(lambda: events(session, ev.BuildEnded), 10 + limit_s)
     assert folded(session).counts.get("TimedOut", 0) == 0
@@ -202,6 +205,7 @@ def test_a_compile_is_not_ended_for_time_that_it_did_not_have(shell: Shell, soak
 
 
 @pytest.mark.cc
+@pytest.mark.soak
 def test_a_kernel_is_not_ended_for_time_that_it_did_not_have(shell: Shell) -> None:
     """Runs of a fiftieth of their limit, one of them with everything stopped for twice the limit in its middle."""
     head = "#include <time.h>\n"

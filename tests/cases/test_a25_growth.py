@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cake_tui.store.disk import disk_bytes
-from tests.cases.shell import ROOT, Shell, ended, log_of
+from tests.cases.shell import ROOT, Shell, ended, log_of, variations
 from tests.engine.scripted import folded, gone, until
 
 
@@ -62,7 +62,7 @@ def test_a_smaller_bound_in_the_middle_of_a_run_is_kept(shell: Shell) -> None:
     assert [row.number for row in history.rows] == list(range(len(history.rows)))
 
 
-@pytest.mark.parametrize("name", ["telemetry.jsonl", "engine.log"])
+@pytest.mark.parametrize("name", variations(["telemetry.jsonl", "engine.log"]))
 def test_whatever_log_is_deleted_moved_or_made_a_folder(shell: Shell, name: str) -> None:
     session = shell.start(candidates=10_000, set="heartbeat=0.05")
     until(lambda: ended(session) >= 1, 20)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cake_tui.model import event as ev
-from tests.cases.shell import ROOT, Shell, ended, events
+from tests.cases.shell import ROOT, Shell, ended, events, variations
 from tests.engine.scripted import until
 
 SHIPPED = (ROOT / "actions.toml").read_text(encoding="utf-8")
@@ -82,7 +82,7 @@ def test_every_command_that_reads_the_file_says_the_same(shell: Shell) -> None:
     assert "valuse" in err
 
 
-@pytest.mark.parametrize("what", ["a misspelt key", "no quotes", "a value of another kind"])
+@pytest.mark.parametrize("what", variations(["a misspelt key", "no quotes", "a value of another kind"]))
 def test_a_bad_edit_while_the_run_goes_on_keeps_the_old_menu(shell: Shell, what: str) -> None:
     (shell.folder / "actions.toml").write_text(SHIPPED, encoding="utf-8")
     session = shell.start(device="ridge,series_s=0.02")

@@ -13,7 +13,7 @@ import pytest
 
 from cake_tui.model import event as ev
 from tests.cases.doubling import make_kernel, make_script, settings
-from tests.cases.shell import SLOW, Shell, all_gone, descendants, ended, events, screen
+from tests.cases.shell import SLOW, Shell, all_gone, descendants, ended, events, screen, variations
 from tests.engine.scripted import gone, until
 
 SHARED = (Path("/dev/shm"), Path(tempfile.gettempdir()))
@@ -60,8 +60,8 @@ DEVICES = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("step", DEVICES)
+@pytest.mark.parametrize("way", variations(WAYS, 2))
+@pytest.mark.parametrize("step", variations(DEVICES, 2))
 def test_in_the_middle_of_each_step(shell: Shell, way: str, step: str) -> None:
     session = shell.start(device=DEVICES[step])
     pid = shell.pid()
@@ -75,7 +75,7 @@ def test_in_the_middle_of_each_step(shell: Shell, way: str, step: str) -> None:
     clean(shell, session)
 
 
-@pytest.mark.parametrize("step", DEVICES)
+@pytest.mark.parametrize("step", variations(DEVICES, 2))
 def test_after_kill_9_no_process_is_left_and_a_resume_clears_up(shell: Shell, step: str) -> None:
     session = shell.start(device=DEVICES[step])
     pid = shell.pid()
@@ -89,7 +89,7 @@ def test_after_kill_9_no_process_is_left_and_a_resume_clears_up(shell: Shell, st
 
 
 @pytest.mark.cc
-@pytest.mark.parametrize("way", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("way", variations([signal.SIGKILL, signal.SIGTERM]))
 def test_on_this_processor(shell: Shell, way: signal.Signals) -> None:
     before = shared()
     middle = "#if MODE == 1\nstatic volatile int flag; while (!flag) { }\n#endif"
@@ -129,7 +129,7 @@ def test_without_a_terminal_there_are_plain_lines_and_exit_codes(shell: Shell) -
     shell.here("stop", "a")
 
 
-@pytest.mark.parametrize("term", ["dumb", "", "unknown-terminal", "linux"])
+@pytest.mark.parametrize("term", variations(["dumb", "", "unknown-terminal", "linux"]))
 def test_a_terminal_that_cannot_draw(shell: Shell, term: str) -> None:
     with screen(shell, "run", "--backend", "simulated", "--device", SLOW, "--name", "a", TERM=term) as terminal:
         if term in ("dumb", ""):
@@ -146,7 +146,7 @@ def test_a_terminal_that_cannot_draw(shell: Shell, term: str) -> None:
     shell.here("stop", "a")
 
 
-@pytest.mark.parametrize("lines", ["| head -n 1", "| true", "</dev/null >/dev/null", "2>&1 | cat"])
+@pytest.mark.parametrize("lines", variations(["| head -n 1", "| true", "</dev/null >/dev/null", "2>&1 | cat"]))
 def test_pipes_that_close_early_end_quietly(shell: Shell, recorded: Path, lines: str) -> None:
     words = " ".join(f"'{word}'" for word in shell.words("attach", "a"))
     done = subprocess.run(

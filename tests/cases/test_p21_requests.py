@@ -17,7 +17,7 @@ import pytest
 
 from cake_tui.model import event as ev
 from cake_tui.store.inbox import new_id
-from tests.cases.shell import SLOW, Shell, ended, events, log_of
+from tests.cases.shell import SLOW, Shell, ended, events, log_of, variations
 from tests.engine.scripted import folded, until
 
 
@@ -183,7 +183,7 @@ BUSY = {
 }
 
 
-@pytest.mark.parametrize("device", BUSY)
+@pytest.mark.parametrize("device", variations(BUSY, 2))
 def test_requests_are_answered_in_the_middle_of_a_long_step(shell: Shell, device: str) -> None:
     """Within two seconds, by the record's own clock: sent as ids that hold their time."""
     session = shell.start(device=BUSY[device])
