@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -164,18 +165,23 @@ def test_lines_longer_than_a_read_are_whole(path: Path) -> None:
     assert texts(path) == [long, "short"]
 
 
-@pytest.fixture
+@contextlib.contextmanager
 def file_limit() -> Iterator[None]:
-    """Files of this process end at 2,000 bytes while the test runs: a disk that is full, without a disk."""
+    """End the files of this process at 2,000 bytes: a disk that is full, without a disk.
+
+    Not a fixture: pytest's own output may be a longer file, and it writes between a test's body and its fixtures' end.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, ignored)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
 
 
-def test_an_append_without_space_is_taken_back_and_done_again(path: Path, file_limit: None) -> None:
+def test_an_append_without_space_is_taken_back_and_done_again(path: Path) -> None:
     told: list[tuple[Path, int]] = []
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
 
@@ -183,20 +189,21 @@ def test_an_append_without_space_is_taken_back_and_done_again(path: Path, file_l
         told.append((full, path.stat().st_size))
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
 
-    journal = Journal(path, Clocks(), on_full=on_full)
-    journal.append(noticed("fits"))
-    fits = path.stat().st_size
-    journal.append(noticed("y" * 3000), noticed("z"))
+    with file_limit():
+        journal = Journal(path, Clocks(), on_full=on_full)
+        journal.append(noticed("fits"))
+        fits = path.stat().st_size
+        journal.append(noticed("y" * 3000), noticed("z"))
     assert told == [(path, fits)]  # half of the first was written, and gone when it waited
     assert texts(path) == ["fits", "y" * 3000, "z"]
     assert [event.seq for event in JournalReader(path).read()] == [1, 2, 3]
 
 
-def test_an_append_without_space_and_nobody_to_wait_raises_and_leaves_the_journal(path: Path, file_limit: None) -> None:
+def test_an_append_without_space_and_nobody_to_wait_raises_and_leaves_the_journal(path: Path) -> None:
     journal = Journal(path, Clocks())
     journal.append(noticed("fits"))
     before = path.read_bytes()
-    with pytest.raises(OSError, match="File too large"):
+    with file_limit(), pytest.raises(OSError, match="File too large"):
         journal.append(noticed("y" * 3000))
     assert path.read_bytes() == before
     journal.append(noticed("still works"))
