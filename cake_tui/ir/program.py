@@ -42,10 +42,16 @@ class Const(msgspec.Struct, frozen=True):
 
 
 class Threads(msgspec.Struct, frozen=True):
-    """``spread 16 x 16 threads, 8 x 8 each``: threads along the axes, elements of each along the axes."""
+    """``spread 16 x 16 threads, 8 x 8 each, runs 4 x 4``: threads along the axes, elements of each along the axes.
+
+    Threads are numbered with the last axis of the buffer's `order` fastest. A thread's elements are dealt out in
+    `runs`: of T threads with runs of R, thread t holds elements ``(g*T + t)*R + r`` of an axis; without runs all
+    that it holds is one run.
+    """
 
     threads: tuple[Expr, ...]
     each: tuple[Expr, ...]
+    runs: tuple[Expr, ...] = ()
 
 
 class Fragment(msgspec.Struct, frozen=True):
@@ -83,6 +89,11 @@ class Buffer(msgspec.Struct, frozen=True):
     owner: str = ""
     spread: Spread | None = None
     init: Expr | None = None
+
+
+def inner_axis(buffer: Buffer) -> int:
+    """Return the axis whose elements lie side by side in memory; -1 without axes."""
+    return buffer.order[-1] if buffer.order else len(buffer.shape) - 1
 
 
 class Guard(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from cake_tui.ir.analysis.intervals import span_of
 from cake_tui.ir.analysis.spans import numbers_of, sample_sizes, spans_of
 from cake_tui.ir.analysis.steps import Clash
 from cake_tui.ir.expr import Expr, names_in
-from cake_tui.ir.program import DTYPE_BYTES, WARP, Buffer, Launch, Program, Statement
+from cake_tui.ir.program import DTYPE_BYTES, WARP, Buffer, Launch, Program, Statement, inner_axis
 from cake_tui.ir.text import line_numbers
 from cake_tui.ir.text.program import show_statement
 from cake_tui.ir.walk import Path, buffers_of, walk, walk_body
@@ -158,14 +158,15 @@ class Subject:
         return tuple(self.number(extent) for extent in buffer.shape)
 
     def row_elements(self, buffer: Buffer) -> int:
-        """Elements from one row of the last axis to the next, padding included."""
+        """Elements from one row of the innermost axis to the next, padding included."""
         shape = self.shape(buffer)
-        return (shape[-1] if shape else 1) + self.number(buffer.pad)
+        return (shape[inner_axis(buffer)] if shape else 1) + self.number(buffer.pad)
 
     def size_bytes(self, buffer: Buffer) -> int:
         """Bytes that a buffer takes, padding included."""
         shape = self.shape(buffer)
-        return math.prod(shape[:-1]) * self.row_elements(buffer) * DTYPE_BYTES[buffer.dtype]
+        rows = math.prod(shape) // max(1, shape[inner_axis(buffer)]) if shape else 1
+        return rows * self.row_elements(buffer) * DTYPE_BYTES[buffer.dtype]
 
     def smem_bytes(self, index: int) -> int:
         """Shared memory of a launch: its buffers, each aligned, and eight bytes a barrier slot."""

@@ -13,7 +13,7 @@ from cake_tui.ir.analysis.accesses import Accessing
 from cake_tui.ir.expr import show
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._subject import Subject
-from cake_tui.ir.program import DTYPE_BYTES, Buffer
+from cake_tui.ir.program import DTYPE_BYTES, Buffer, inner_axis
 from cake_tui.model.diagnostic import Diagnostic
 
 NAME = "alignment"
@@ -62,7 +62,7 @@ def _judge(subject: Subject, access: Accessing, vector: int) -> Iterator[Diagnos
     if not access.axes or not _moves(access):
         return
     width = vector * DTYPE_BYTES[buffer.dtype]
-    inner = buffer.order[-1] if buffer.order else len(buffer.shape) - 1
+    inner = inner_axis(buffer)
     what = f"{show(access.ref)} with vector {vector}"
     if width > WIDEST:
         yield _off(subject, access, f"{what} is {width} bytes", f"at most {WIDEST}", width, WIDEST)
@@ -122,7 +122,7 @@ def alignment_of(buffer: Buffer) -> int:
 def _share(subject: Subject, access: Accessing, vector: int) -> Iterator[Diagnostic]:
     spread = access.buffer.spread
     if isinstance(access.statement, ir.Copy) and isinstance(spread, ir.Threads):
-        each = subject.number(spread.each[-1])
+        each = subject.number((spread.runs or spread.each)[-1])
         if each % vector:
             yield _off(
                 subject,

@@ -13,7 +13,7 @@ from cake_tui.ir.expr import Ref, refs_in
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._subject import Subject
 from cake_tui.ir.laws.tile_shapes import by, tile_of
-from cake_tui.ir.program import Buffer, Spread
+from cake_tui.ir.program import Buffer
 from cake_tui.ir.walk import Path
 from cake_tui.model.diagnostic import Diagnostic
 
@@ -41,8 +41,9 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
 def _covers(subject: Subject, path: Path, buffer: Buffer, threads: int) -> Iterator[Diagnostic]:
     shape = subject.shape(buffer)
     match buffer.spread:
-        case ir.Threads(across, each):
+        case ir.Threads(across, each, runs):
             counts = [subject.number(count) for count in across], [subject.number(count) for count in each]
+            yield from _runs(subject, path, counts[1], [subject.number(count) for count in runs])
             covered = tuple(one * other for one, other in zip(*counts))
             if len(covered) != len(shape) or covered != shape:
                 yield subject.refuse(
@@ -78,10 +79,24 @@ def _covers(subject: Subject, path: Path, buffer: Buffer, threads: int) -> Itera
                 )
 
 
-def _key(subject: Subject, spread: Spread | None) -> object:
-    match spread:
-        case ir.Threads(across, each):
-            return "threads", *((subject.number(one), subject.number(other)) for one, other in zip(across, each))
+def _runs(subject: Subject, path: Path, each: list[int], runs: list[int]) -> Iterator[Diagnostic]:
+    """Runs share out what a thread holds, on every axis."""
+    if runs and (len(runs) != len(each) or any(run < 1 or count % run for run, count in zip(runs, each))):
+        yield subject.refuse(
+            NAME, path, f"runs of {by(tuple(runs))} in {by(tuple(each))} each", "runs that divide what each holds"
+        )
+
+
+def _dealt(subject: Subject, spread: ir.Threads) -> list[tuple[int, int, int]]:
+    """Threads, elements of each and the length of a run, axis by axis."""
+    counts = [[subject.number(count) for count in part] for part in (spread.threads, spread.each, spread.runs)]
+    return list(zip(counts[0], counts[1], counts[2] or counts[1]))
+
+
+def _key(subject: Subject, buffer: Buffer) -> object:
+    match buffer.spread:
+        case ir.Threads() as spread:
+            return "threads", buffer.order, *_dealt(subject, spread)
         case ir.Fragment(name):
             return "fragment", name
     return None
@@ -90,7 +105,7 @@ def _key(subject: Subject, spread: Spread | None) -> object:
 def _same(subject: Subject, path: Path, refs: list[Ref], buffers: dict[str, Buffer]) -> Iterator[Diagnostic]:
     """Whole register tiles of one statement are held alike."""
     tiles = [
-        (ref, _key(subject, buffers[ref.buffer].spread))
+        (ref, _key(subject, buffers[ref.buffer]))
         for ref in refs
         if buffers[ref.buffer].space == "register" and not ref.indices
     ]
@@ -129,8 +144,7 @@ def _product(subject: Subject, path: Path, contract: ir.Contract, buffers: dict[
         return
     for ref, side, axis in zip((contract.left, contract.right), sides, (0, 1)):
         if isinstance(side, ir.Threads) and len(side.threads) == 1 and not ref.indices:
-            mine = (subject.number(side.threads[0]), subject.number(side.each[0]))
-            theirs = (subject.number(acc.threads[axis]), subject.number(acc.each[axis]))
+            mine, theirs = _dealt(subject, side)[0], _dealt(subject, acc)[axis]
             if mine != theirs:
                 yield subject.refuse(
                     NAME,

@@ -95,8 +95,8 @@ def _counts(statement: ir.Statement) -> Iterator[tuple[str, Expr, int]]:
                 yield buffer.name, extent, 1
             yield f"{buffer.name} pad", buffer.pad, 0
             match buffer.spread:
-                case ir.Threads(threads, each):
-                    for count in (*threads, *each):
+                case ir.Threads(threads, each, runs):
+                    for count in (*threads, *each, *runs):
                         yield f"{buffer.name} spread", count, 1
                 case ir.Lanes(count):
                     yield f"{buffer.name} spread", count, 1

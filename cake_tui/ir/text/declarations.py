@@ -144,7 +144,10 @@ def _spread(line: Line) -> Spread:
     line.expect(",")
     each = by_x(line)
     line.expect("each")
-    return Threads(threads, each)
+    if not line.accept(","):
+        return Threads(threads, each)
+    line.expect("runs")
+    return Threads(threads, each, by_x(line))
 
 
 def _show_spread(spread: Spread) -> str:
@@ -153,8 +156,9 @@ def _show_spread(spread: Spread) -> str:
             return f"lanes {show(count)}"
         case Fragment(name):
             return f"fragment {name}"
-        case Threads(threads, each):
-            return f"{show_by_x(threads)} threads, {show_by_x(each)} each"
+        case Threads(threads, each, runs):
+            dealt = f", runs {show_by_x(runs)}" if runs else ""
+            return f"{show_by_x(threads)} threads, {show_by_x(each)} each{dealt}"
 
 
 def by_x(line: Line) -> tuple[Expr, ...]:
