@@ -209,6 +209,7 @@ class Coarse(Event, frozen=True, tag=True, gc=False):
     gain: float  # median ln(t_holder / t_candidate); 0 for candidate 0
     seed: int = 0
     series: tuple[Series, ...] = ()
+    stale_codes: tuple[str, ...] = ()
 
 
 class GateEnded(Event, frozen=True, tag=True, gc=False):

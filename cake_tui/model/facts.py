@@ -21,7 +21,11 @@ class StaticFacts(msgspec.Struct, frozen=True, gc=False):
     spill_stores: int | None = None
     spill_loads: int | None = None
     missed_loops: tuple[str, ...] = ()  # the compiler's own words for loops it did not vectorise
-    registers: int | None = None
+    registers: int | None = None  # a thread, the most of any kernel
+    stack_bytes: int | None = None  # a thread's, spills and local arrays
+    smem_static_bytes: int | None = None  # a block's
+    barriers: int | None = None
+    sass: tuple[tuple[str, int], ...] = ()  # instructions by class, as LDG.128; empty where nothing disassembles
 
 
 class Agreement(msgspec.Struct, frozen=True, gc=False):
@@ -39,7 +43,11 @@ class Agreement(msgspec.Struct, frozen=True, gc=False):
 
 
 class Profile(msgspec.Struct, frozen=True, gc=False):
-    """Counters of one candidate; `source` says where they are from; unknown is None, never a guess."""
+    """Counters of one candidate; `source` says where they are from; unknown is None, never a guess.
+
+    With `source` ncu all percentages are the profiler's; otherwise memory and arithmetic are the problem's least
+    work over the time, and what only a profiler sees is None. Several launches: of the one that takes longest.
+    """
 
     source: Literal["ncu", "static+model", "static"]
     sm_occupancy_pct: float | None = None
@@ -54,3 +62,17 @@ class Profile(msgspec.Struct, frozen=True, gc=False):
     bytes_moved: float | None = None
     flops: float | None = None
     imbalance_pct: float | None = None  # slowest thread's busy time over the mean, measured by the pool
+    occupancy_limit_pct: float | None = None  # warps that fit on a multiprocessor, of the most there can be
+    occupancy_limiter: str | None = None  # what keeps more from fitting: registers, shared memory, threads, blocks
+    blocks: int | None = None  # of the launch
+    waves: float | None = None  # blocks over what the device holds at a time
+    issue_active_pct: float | None = None  # cycles in which a scheduler issued
+    fma_pipe_pct: float | None = None
+    stalls: tuple[tuple[str, float], ...] = ()  # reason -> share of all waiting, 0..1
+    bank_conflict_share: float | None = None  # conflicts over the wavefronts of shared memory, 0..1
+    sectors_per_load: float | None = None  # 32-byte sectors a global load touches: 4 for 4 bytes a lane, 16 for 16
+    sectors_per_store: float | None = None
+    local_accesses: int | None = None  # warp instructions to thread-local memory: spills and local arrays
+    active_lanes: float | None = None  # threads at work an instruction, 32 at most
+    passes: int | None = None  # replays that the profiler needed
+    kernel: str | None = None  # the launch that the counters are of

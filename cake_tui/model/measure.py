@@ -7,11 +7,14 @@ from typing import Literal
 import msgspec
 
 
-class Clock(msgspec.Struct, frozen=True, gc=False):
+class Clock(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One reading of the machine around a series; None where it cannot be read.
 
-    `rate` is the dependent-add loop's rate in additions a nanosecond (on a GPU the device-side clock in
-    GHz); `load` the runnable tasks of others; `steal_pct` time taken by the hypervisor since the last one.
+    `mono` is when the timed section began or ended, monotonic seconds, where the evaluator says so. `rate` is the
+    dependent-add loop's rate in additions a nanosecond; a GPU's own clock is in each `Pair`. `load` is the runnable
+    tasks of others; `steal_pct` time taken by the hypervisor since the last one. What NVML tells of a GPU was read
+    at `read_mono`: `reasons` why the clock is what it is now, `counters` how long each reason has held so far in
+    nanoseconds, `health` what is wrong with the device, `error` the driver's words where it gave no clock.
     """
 
     mono: float
@@ -24,14 +27,26 @@ class Clock(msgspec.Struct, frozen=True, gc=False):
     power_w: float | None = None
     reasons: tuple[str, ...] = ()
     foreign_processes: int | None = None
+    foreign_bytes: float | None = None  # device memory that they hold
+    sm_max_mhz: float | None = None
+    power_limit_w: float | None = None
+    counters: tuple[tuple[str, int], ...] = ()
+    health: tuple[str, ...] = ()
+    error: str = ""
+    read_mono: float | None = None
 
 
-class Pair(msgspec.Struct, frozen=True, gc=False):
-    """Holder and candidate back to back: time a run of every ranked shape, by the problem's ranking."""
+class Pair(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """Holder and candidate back to back: time a run of every ranked shape, by the problem's ranking.
+
+    On a GPU each arm's sample says at which clock it ran: cycles a nanosecond, read on the device itself.
+    """
 
     holder_us: float
     candidate_us: float
     holder_first: bool
+    holder_ghz: float | None = None
+    candidate_ghz: float | None = None
 
 
 class Series(msgspec.Struct, frozen=True, gc=False):

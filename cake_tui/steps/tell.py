@@ -167,7 +167,8 @@ def _clock(clock: Clock) -> dict[str, Any]:
     """What was read of the machine, without what could not be."""
     values = msgspec.structs.asdict(clock)
     values.pop("mono")
-    return {name: value for name, value in values.items() if value is not None and value != ()}
+    values.pop("read_mono")
+    return {name: value for name, value in values.items() if value not in (None, (), "")}
 
 
 def _finite_profile(profile: Profile | None) -> Profile | None:
