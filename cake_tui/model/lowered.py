@@ -18,11 +18,30 @@ class Argument(msgspec.Struct, frozen=True):
     name: str
 
 
+class TensorMap(msgspec.Struct, frozen=True):
+    """What cuTensorMapEncodeTiled is asked for: a buffer cut into boxes, axes innermost first as the driver has them.
+
+    `strides_bytes` leaves out the innermost axis, which is dense. Elements outside the buffer are read as zero and
+    not written; element strides are 1, nothing is interleaved.
+    """
+
+    name: str  # the kernel argument's
+    buffer: str
+    dtype: str
+    dims: tuple[int, ...]
+    strides_bytes: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle_bytes: Literal[0, 32, 64, 128] = 0
+
+
 class Launch(msgspec.Struct, frozen=True):
     """One kernel launch. On ``c`` the grid is the number of tasks per axis and the block is 1.
 
     A ``c`` entry has the signature ``void entry(const int task[3], <arguments>)``: buffers and workspaces as
     pointers, sizes as ``int``; the pool calls it once a task, x fastest.
+
+    A ``cuda`` entry is an ``extern "C" __global__`` function: buffers and workspaces as device pointers, sizes as
+    ``int``, tensor maps by value (128 bytes). `smem_bytes` is dynamic shared memory, on top of what is static.
     """
 
     entry: str
@@ -31,6 +50,7 @@ class Launch(msgspec.Struct, frozen=True):
     block: tuple[int, int, int] = (1, 1, 1)
     cluster: tuple[int, int, int] = (1, 1, 1)
     smem_bytes: int = 0
+    tensor_maps: tuple[TensorMap, ...] = ()  # of the arguments of that kind, by name
 
 
 class Workspace(msgspec.Struct, frozen=True):

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from cake_tui.ir.expr import Number
 from cake_tui.ir.lower import Lowering
 from cake_tui.ir.lower.c.source import source_of
-from cake_tui.ir.lower.c.template import lower_template
 from cake_tui.ir.lower.plan import arguments_of, check_shapes, plan_of
+from cake_tui.ir.lower.template import lower_template
 from cake_tui.ir.opaque import Opaque
 from cake_tui.ir.program import Program
 from cake_tui.model.lowered import Lowered

@@ -8,9 +8,10 @@ from contextlib import ExitStack, contextmanager
 import msgspec
 
 from cake_tui.ir.expr import Binary, Expr, Name, Number, Ref, names_in, refs_in
-from cake_tui.ir.lower.c.frame import Frame, chunk
-from cake_tui.ir.lower.c.tiles import Shaped, TileAxis, address, at_end, guard_parts, rest_behind, shaped
+from cake_tui.ir.lower.c.frame import CFrame
 from cake_tui.ir.lower.c.values import Values, register_place
+from cake_tui.ir.lower.frame import chunk
+from cake_tui.ir.lower.tiles import Shaped, TileAxis, address, at_end, guard_parts, rest_behind, shaped
 from cake_tui.ir.program import Assign, Contract, Copy, Guard
 from cake_tui.ir.refusal import refuse
 
@@ -22,7 +23,7 @@ class Asked(msgspec.Struct, frozen=True):
     elements: tuple[Expr, ...]
 
 
-def sort_guard(frame: Frame, guard: Guard | None, axes: tuple[TileAxis, ...]) -> Asked | None:
+def sort_guard(frame: CFrame, guard: Guard | None, axes: tuple[TileAxis, ...]) -> Asked | None:
     """Drop what is proven over the tile; None where nothing of the tile passes."""
     names = {axis.name for axis in axes if axis.name}
     inner = frame.child()
@@ -46,7 +47,9 @@ def sort_guard(frame: Frame, guard: Guard | None, axes: tuple[TileAxis, ...]) ->
     return Asked(tuple(whole), tuple(elements))
 
 
-def whole_conditions(frame: Frame, conditions: tuple[Expr, ...], axes: tuple[TileAxis, ...]) -> tuple[Expr, ...] | None:
+def whole_conditions(
+    frame: CFrame, conditions: tuple[Expr, ...], axes: tuple[TileAxis, ...]
+) -> tuple[Expr, ...] | None:
     """Return conditions under which no element needs its own test; None where one has no such form."""
     found = []
     for condition in conditions:
@@ -57,7 +60,7 @@ def whole_conditions(frame: Frame, conditions: tuple[Expr, ...], axes: tuple[Til
     return tuple(found)
 
 
-def versioned(frame: Frame, conditions: tuple[Expr, ...], emit: Callable[[Frame], None]) -> None:
+def versioned(frame: CFrame, conditions: tuple[Expr, ...], emit: Callable[[CFrame], None]) -> None:
     """Emit a statement twice: where the conditions hold for the whole tile, and where they may not."""
     new = tuple(condition for condition in dict.fromkeys(conditions) if condition not in frame.undecided)
     new = tuple(condition for condition in new if not frame.proofs.surely(condition))
@@ -72,14 +75,14 @@ def versioned(frame: Frame, conditions: tuple[Expr, ...], emit: Callable[[Frame]
         emit(frame.doubting(new))
 
 
-def lower_assign(frame: Frame, statement: Assign) -> None:
+def lower_assign(frame: CFrame, statement: Assign) -> None:
     """Lower a map."""
     target = shaped(statement.target, frame.buffers)
     lanes = _lanes(frame, target, statement.value, statement.vector)
     _lower_map(frame, statement, target, lanes, _coordinates(frame, target, statement.value))
 
 
-def _coordinates(frame: Frame, target: Shaped, value: Expr) -> tuple[TileAxis, ...]:
+def _coordinates(frame: CFrame, target: Shaped, value: Expr) -> tuple[TileAxis, ...]:
     """Return the axes to loop over; one that the target leaves unnamed takes its name from a tile of the value."""
     axes = list(target.axes)
     for ref in refs_in(value):
@@ -90,7 +93,7 @@ def _coordinates(frame: Frame, target: Shaped, value: Expr) -> tuple[TileAxis, .
     return tuple(axes)
 
 
-def lower_copy(frame: Frame, statement: Copy) -> None:
+def lower_copy(frame: CFrame, statement: Copy) -> None:
     """Lower a copy: a map whose value is another tile of the same extents."""
     if statement.kind != "copy":
         raise refuse("lowering", statement.kind, statement.kind, "copy: c has nothing asynchronous", step="lower")
@@ -106,7 +109,7 @@ def lower_copy(frame: Frame, statement: Copy) -> None:
     _lower_map(frame, assign, target, lanes, axes)
 
 
-def _lanes(frame: Frame, target: Shaped, value: Expr, vector: Expr | None) -> tuple[int, Expr]:
+def _lanes(frame: CFrame, target: Shaped, value: Expr, vector: Expr | None) -> tuple[int, Expr]:
     """Return the elements of one step: a register buffer's lanes decide, else the statement's vector."""
     tiles = [shaped(ref, frame.buffers) for ref in refs_in(value)]
     for tile in (target, *tiles):
@@ -123,7 +126,7 @@ def _lanes(frame: Frame, target: Shaped, value: Expr, vector: Expr | None) -> tu
 
 
 def _lower_map(
-    frame: Frame,
+    frame: CFrame,
     statement: Assign,
     target: Shaped,
     width: tuple[int, Expr],
@@ -136,11 +139,11 @@ def _lower_map(
             _emit_map(frame, msgspec.structs.replace(statement, value=otherwise), target, coordinates, width, ())
         return
 
-    def body(inner: Frame) -> None:
+    def body(inner: CFrame) -> None:
         left = sort_guard(inner, statement.where, coordinates)
         _emit_map(inner, statement, target, coordinates, width, left.elements if left else ())
 
-    def choose(inner: Frame) -> None:
+    def choose(inner: CFrame) -> None:
         conditions = whole_conditions(inner, asked.elements, coordinates) if width[0] > 1 else None
         if conditions:
             versioned(inner, conditions, body)
@@ -159,7 +162,7 @@ def _lower_map(
 
 
 def _emit_map(
-    frame: Frame,
+    frame: CFrame,
     statement: Assign,
     target: Shaped,
     axes: tuple[TileAxis, ...],
@@ -187,7 +190,7 @@ def _emit_map(
         _emit_element(inner, statement, target, values, tests)
 
 
-def _emit_element(inner: Frame, statement: Assign, target: Shaped, values: Values, tests: list[Expr]) -> None:
+def _emit_element(inner: CFrame, statement: Assign, target: Shaped, values: Values, tests: list[Expr]) -> None:
     otherwise = None if statement.where is None else statement.where.otherwise
     test = " && ".join(inner.c(condition, 3) for condition in tests)
     text = values.value(statement.value)
@@ -207,7 +210,7 @@ def _emit_element(inner: Frame, statement: Assign, target: Shaped, values: Value
         inner.writer.line(_store(inner, statement, target, values, text, partial))
 
 
-def _store(inner: Frame, statement: Assign, target: Shaped, values: Values, text: str, partial: Expr | None) -> str:
+def _store(inner: CFrame, statement: Assign, target: Shaped, values: Values, text: str, partial: Expr | None) -> str:
     if target.buffer.space == "register":
         return f"{register_place(inner, target, values.offsets, values.lanes)} {statement.op} {text};"
     place = f"{target.ref.buffer}[{inner.c(address(target, values.offsets, values.coordinates))}]"
@@ -223,8 +226,8 @@ def _store(inner: Frame, statement: Assign, target: Shaped, values: Values, text
 
 @contextmanager
 def loops(
-    frame: Frame, axes: tuple[TileAxis, ...], width: tuple[int, Expr], *, unrolled: bool, letters: str = "ijlpq"
-) -> Iterator[tuple[Frame, tuple[Expr, ...], frozenset[str]]]:
+    frame: CFrame, axes: tuple[TileAxis, ...], width: tuple[int, Expr], *, unrolled: bool, letters: str = "ijlpq"
+) -> Iterator[tuple[CFrame, tuple[Expr, ...], frozenset[str]]]:
     """Open one loop a tile axis, the last one a vector at a time.
 
     Gives the frame inside, the offset along each axis, and the coordinates that have a name there.
@@ -255,7 +258,7 @@ def loops(
             frame.writer.drop_unused(name, first, last)
 
 
-def turn_count(frame: Frame, turns: Expr, length: Expr, step: int) -> str:
+def turn_count(frame: CFrame, turns: Expr, length: Expr, step: int) -> str:
     """Print how often a tile loop runs, by name where a constant of the program says it."""
     value = frame.proofs.number(frame.tidy(length))
     if value is not None and step > 1:
@@ -268,7 +271,7 @@ def turn_count(frame: Frame, turns: Expr, length: Expr, step: int) -> str:
     return frame.c(turns)
 
 
-def lower_outer(frame: Frame, statement: Contract) -> None:
+def lower_outer(frame: CFrame, statement: Contract) -> None:
     """Lower ``acc += outer(x, y)``: the row's vectors first, then one broadcast a row of the block."""
     if statement.op != "outer":
         raise refuse("lowering", statement.op, statement.op, "outer: c has no matrix instructions here", step="lower")
@@ -287,7 +290,7 @@ def lower_outer(frame: Frame, statement: Contract) -> None:
 
 
 def _emit_outer(
-    frame: Frame, statement: Contract, tiles: tuple[Shaped, Shaped, Shaped], elements: tuple[Expr, ...]
+    frame: CFrame, statement: Contract, tiles: tuple[Shaped, Shaped, Shaped], elements: tuple[Expr, ...]
 ) -> None:
     target, left, right = tiles
     dtype = target.buffer.dtype
@@ -314,7 +317,7 @@ def _emit_outer(
 
 
 def _fill_row(
-    frame: Frame,
+    frame: CFrame,
     statement: Contract,
     right: Shaped,
     operand: str,
@@ -342,7 +345,7 @@ def _about(condition: Expr, tile: Shaped) -> bool:
     return bool(names_in(condition) & {axis.name for axis in tile.axes if axis.name})
 
 
-def _guarded(inner: Frame, values: Values, ref: Ref, tests: list[Expr]) -> str:
+def _guarded(inner: CFrame, values: Values, ref: Ref, tests: list[Expr]) -> str:
     """Print an operand, zero where its guard fails: what a sum of products may add."""
     text = values.value(ref)
     if not tests:

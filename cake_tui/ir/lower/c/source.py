@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from cake_tui.ir.expr import Number, Span, names_in
 from cake_tui.ir.lower.c import prelude
-from cake_tui.ir.lower.c.frame import Frame
-from cake_tui.ir.lower.c.indices import c_int
+from cake_tui.ir.lower.c.frame import CFrame
+from cake_tui.ir.lower.c.needs import Needs
 from cake_tui.ir.lower.c.statements import lower_body
-from cake_tui.ir.lower.c.writer import Needs, Writer
+from cake_tui.ir.lower.indices import c_int
 from cake_tui.ir.lower.plan import entry_name
+from cake_tui.ir.lower.writer import Writer
 from cake_tui.ir.program import For, Launch, Program
 from cake_tui.ir.refusal import refuse
 from cake_tui.ir.walk import reads, walk, writes
@@ -87,7 +88,7 @@ def _function(
     if len(launch.axes) > 3:
         raise refuse("lowering", launch.name, f"{len(launch.axes)} grid axes", "at most 3", step="lower")
     writer = Writer()
-    frame = Frame(program, needs, writer, names)
+    frame = CFrame(program, needs, writer, names)
     for place, axis in enumerate(reversed(launch.axes)):
         one = frame.proofs.number(axis.extent) == 1
         if one:

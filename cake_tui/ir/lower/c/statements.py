@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from cake_tui.ir.expr import Binary, Expr, Number, Ref, names_in
 from cake_tui.ir.lower.c import prelude
 from cake_tui.ir.lower.c.elements import lower_assign, lower_copy, lower_outer, turn_count, versioned
-from cake_tui.ir.lower.c.frame import Frame
-from cake_tui.ir.lower.c.tiles import at_end, guard_parts, shaped
+from cake_tui.ir.lower.c.frame import CFrame
 from cake_tui.ir.lower.c.values import Values
+from cake_tui.ir.lower.tiles import at_end, guard_parts, shaped
 from cake_tui.ir.program import DTYPE_BYTES, Assign, Buffer, Contract, Copy, Declare, For, Guard, If, Lanes, Statement
 from cake_tui.ir.refusal import refuse
 from cake_tui.ir.walk import children, walk_body
@@ -17,7 +17,7 @@ from cake_tui.ir.walk import children, walk_body
 LARGEST_ON_STACK = 1 << 18
 
 
-def lower_body(frame: Frame, body: tuple[Statement, ...]) -> None:
+def lower_body(frame: CFrame, body: tuple[Statement, ...]) -> None:
     """Lower the statements of one block, twice where an inner loop's guards can be settled before it."""
     buffers = frame.buffers | {
         inner.buffer.name: inner.buffer for inner in walk_body(body) if isinstance(inner, Declare)
@@ -31,7 +31,7 @@ def lower_body(frame: Frame, body: tuple[Statement, ...]) -> None:
     versioned(frame, conditions, lambda inner: _in_order(inner, body))
 
 
-def _settled(frame: Frame, loop: For, buffers: Mapping[str, Buffer]) -> list[Expr]:
+def _settled(frame: CFrame, loop: For, buffers: Mapping[str, Buffer]) -> list[Expr]:
     """Return conditions, over what is visible before a loop, that settle guards inside it."""
     inner = frame.child()
     inner.visible.discard(loop.variable)
@@ -58,7 +58,7 @@ def _guarded_refs(statement: Statement) -> tuple[Guard | None, tuple[Ref, ...]]:
             return None, ()
 
 
-def _in_order(frame: Frame, body: tuple[Statement, ...]) -> None:
+def _in_order(frame: CFrame, body: tuple[Statement, ...]) -> None:
     inner = frame.child()
     declared: list[tuple[str, int, int]] = []
     for statement in body:
@@ -72,7 +72,7 @@ def _in_order(frame: Frame, body: tuple[Statement, ...]) -> None:
         inner.writer.drop_unused(name, first, last)
 
 
-def _lower(frame: Frame, statement: Statement) -> None:
+def _lower(frame: CFrame, statement: Statement) -> None:
     match statement:
         case For():
             _for(frame, statement)
@@ -91,7 +91,7 @@ def _lower(frame: Frame, statement: Statement) -> None:
             )
 
 
-def _for(frame: Frame, loop: For) -> None:
+def _for(frame: CFrame, loop: For) -> None:
     if loop.stages is not None:
         raise refuse(
             "lowering", loop.variable, "pipeline_stage", "a plain loop: c has no asynchronous copies", step="lower"
@@ -119,7 +119,7 @@ def _for(frame: Frame, loop: For) -> None:
         lower_body(inner, loop.body)
 
 
-def _behind_last(frame: Frame, loop: For) -> Expr:
+def _behind_last(frame: CFrame, loop: For) -> Expr:
     """Return one more than the last value of a loop's variable where numbers tell it, else the loop's stop."""
     start, stop, step = (frame.proofs.number(frame.tidy(expr)) for expr in (loop.start, loop.stop, loop.step))
     if start is None or stop is None or not step:
@@ -127,7 +127,7 @@ def _behind_last(frame: Frame, loop: For) -> Expr:
     return Number(start + (stop - start - 1) // step * step + 1)
 
 
-def _if(frame: Frame, branch: If) -> None:
+def _if(frame: CFrame, branch: If) -> None:
     condition = frame.tidy(branch.condition)
     holds = frame.proofs.holds(condition)
     if holds is not None:
@@ -141,7 +141,7 @@ def _if(frame: Frame, branch: If) -> None:
             lower_body(frame, branch.orelse)
 
 
-def _declare(frame: Frame, buffer: Buffer) -> None:
+def _declare(frame: CFrame, buffer: Buffer) -> None:
     if buffer.dtype not in ("f32", "f64"):
         raise refuse("lowering", buffer.name, buffer.dtype, "f32 or f64 on c", step="lower")
     frame.buffers[buffer.name] = buffer
@@ -151,7 +151,7 @@ def _declare(frame: Frame, buffer: Buffer) -> None:
         _declare_register(frame, buffer)
 
 
-def _declare_shared(frame: Frame, buffer: Buffer) -> None:
+def _declare_shared(frame: CFrame, buffer: Buffer) -> None:
     elements: Expr = Number(1)
     size = DTYPE_BYTES[buffer.dtype]
     for axis, extent in enumerate(buffer.shape):
@@ -164,7 +164,7 @@ def _declare_shared(frame: Frame, buffer: Buffer) -> None:
     frame.writer.line(f"{where}{align}{prelude.type_of(buffer.dtype, 1)} {buffer.name}[{frame.c(elements)}];")
 
 
-def _declare_register(frame: Frame, buffer: Buffer) -> None:
+def _declare_register(frame: CFrame, buffer: Buffer) -> None:
     lanes = frame.number(buffer.spread.count, buffer.name) if isinstance(buffer.spread, Lanes) else 1
     kind = frame.needs.type(buffer.dtype, lanes)
     text = ""
@@ -189,6 +189,6 @@ def _declare_register(frame: Frame, buffer: Buffer) -> None:
         lower_assign(frame, Assign(Ref(buffer.name), buffer.init))
 
 
-def _scalar(frame: Frame, buffer: Buffer) -> str:
+def _scalar(frame: CFrame, buffer: Buffer) -> str:
     assert buffer.init is not None  # the caller looked
     return Values(frame, buffer.dtype, 1, (), "").scalar(buffer.init)

@@ -20,9 +20,9 @@ from cake_tui.ir.expr import (
     show_ref,
 )
 from cake_tui.ir.lower.c import prelude
-from cake_tui.ir.lower.c.frame import Frame
-from cake_tui.ir.lower.c.indices import c_int
-from cake_tui.ir.lower.c.tiles import Shaped, address, moves_by_one, shaped
+from cake_tui.ir.lower.c.frame import CFrame
+from cake_tui.ir.lower.indices import c_int
+from cake_tui.ir.lower.tiles import Shaped, address, moves_by_one, shaped
 from cake_tui.ir.program import Buffer
 from cake_tui.ir.refusal import refuse
 
@@ -36,7 +36,7 @@ class Values:
 
     def __init__(
         self,
-        frame: Frame,
+        frame: CFrame,
         dtype: str,
         lanes: int,
         offsets: tuple[Expr, ...],
@@ -173,7 +173,7 @@ class Values:
         return register_place(self.frame, tile, self.offsets, self.lanes)
 
 
-def register_place(frame: Frame, tile: Shaped, offsets: tuple[Expr, ...], lanes: int) -> str:
+def register_place(frame: CFrame, tile: Shaped, offsets: tuple[Expr, ...], lanes: int) -> str:
     """Print the place of a register buffer's element; the last offset counts elements, vectors hold `lanes`."""
     buffer: Buffer = tile.buffer
     if not buffer.shape:
@@ -196,7 +196,7 @@ def address_of_axis(tile: Shaped, axis: int, steps: Mapping[int, Expr]) -> Expr:
     return tile.ref.indices[axis]  # type: ignore[return-value]  # spans are tile axes
 
 
-def vector_number(frame: Frame, place: Expr, tile: Shaped) -> Expr:
+def vector_number(frame: CFrame, place: Expr, tile: Shaped) -> Expr:
     """Return which vector of the last axis an element offset ``j*lanes`` means."""
     simple = frame.tidy(place)
     lanes = tile.lanes

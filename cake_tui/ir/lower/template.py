@@ -1,4 +1,4 @@
-"""A user's own kernel.c: its knobs, and in the full build its sizes, as macros in front of the unchanged text."""
+"""A user's own kernel file: its knobs, and in the full build its sizes, as macros in front of the unchanged text."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ def lower_template(program: Opaque, arch: str, shapes: Sequence[Shape], options:
             lines += [f"#define {size.name} {size.value}" for size in program.sizes]
         passed = "" if constant else "".join(f", int {size.name}" for size in program.sizes)
         lines.append(f"#define SIZES{' ' + passed if passed else ''}")
-    source = "\n".join([*lines, '#line 1 "kernel.c"', program.source])
+    file = "kernel.c" if program.target == "c" else "kernel.cu"
+    source = "\n".join([*lines, f'#line 1 "{file}"', program.source])
     return Lowered(
-        target="c",
+        target="c" if program.target == "c" else "cuda",
         arch=arch,
         source=source if source.endswith("\n") else source + "\n",
         options=options,

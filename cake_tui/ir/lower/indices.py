@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cake_tui.ir.expr import PRECEDENCE, Binary, Call, Expr, Name, Number, Unary
-from cake_tui.ir.lower.c.proofs import Proofs
+from cake_tui.ir.lower.proofs import Proofs
 from cake_tui.ir.refusal import refuse
 
 _C_OPERATORS = {"and": "&&", "or": "||"}
