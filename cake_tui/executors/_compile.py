@@ -34,8 +34,11 @@ class Compile:
             self._process = subprocess.Popen(
                 argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                 start_new_session=True,
-                # What a compiler that is killed leaves behind goes with its folder.
-                env=child_environment((), LC_ALL="C.UTF-8", TMPDIR=str(folder), **{NAME: mark}),
+                # What a compiler that is killed leaves behind goes with its folder. Zig keeps intermediate files by the
+                # source's name in a folder of all its runs: two at once would get each other's kernel.
+                env=child_environment(
+                    (), LC_ALL="C.UTF-8", TMPDIR=str(folder), ZIG_LOCAL_CACHE_DIR=str(folder), **{NAME: mark}
+                ),
             )  # fmt: skip
         except OSError as error:
             raise UserError(

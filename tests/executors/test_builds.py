@@ -94,6 +94,22 @@ def test_compiler_past_its_limit_is_ended_with_all_its_children(
     assert not list((executor.store / "building").iterdir())
 
 
+def test_compilers_at_once_never_share_their_intermediate_files(
+    executor: Local, compiler: Callable[[str], None], tmp_path: Path
+) -> None:
+    """As Zig's does, this one keeps the preprocessed source in its cache folder under the source's name."""
+    compiler(
+        f"cache=${{ZIG_LOCAL_CACHE_DIR:-{tmp_path}}}\ncp kernel.c $cache/between.c; sleep 0.3\n"
+        'for word; do shift; [ "$word" = kernel.c ] && word=$cache/between.c; set -- "$@" "$word"; done\n'
+        'exec cc "$@"\n'
+    )
+    executor.parallel = 2
+    jobs = [BuildJob(lowered(GOOD.replace("2 *", f"{factor} *"))) for factor in (2, 3)]
+    replies = [reply for _, reply in executor.build(jobs)]
+    assert all(isinstance(reply, Built) for reply in replies), replies
+    assert len({reply.binary_sha256 for reply in replies if isinstance(reply, Built)}) == 2
+
+
 def test_compiler_that_writes_nothing_is_a_failed_build(executor: Local, compiler: Callable[[str], None]) -> None:
     compiler("exit 0\n")
     [(_, reply)] = list(executor.build([BuildJob(lowered(GOOD))]))
