@@ -136,7 +136,7 @@ def multiples(
         sizes = _parsed(schedule.structure, texts).sizes
         return found | {size.name: size.multiple for size in sizes if size.name in found}
     structure = load_builder(problem.family or "", schedule.structure)
-    return found | structure.multiples(problem, dict(schedule.knobs))
+    return found | structure.multiples(problem, dict(schedule.knobs), target)
 
 
 def sizes(problem: Problem, runtime_sizes: bool, needed: Mapping[str, int] = {}) -> tuple[Size, ...]:

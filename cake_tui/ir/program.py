@@ -42,11 +42,11 @@ class Const(msgspec.Struct, frozen=True):
 
 
 class Threads(msgspec.Struct, frozen=True):
-    """``spread 16 x 16 threads, 8 x 8 each, runs 4 x 4``: threads along the axes, elements of each along the axes.
+    """``spread 16 x 16 threads, 8 x 8 each, runs 1 x 4``: threads along the axes, elements of each along the axes.
 
     Threads are numbered with the last axis of the buffer's `order` fastest. A thread's elements are dealt out in
-    `runs`: of T threads with runs of R, thread t holds elements ``(g*T + t)*R + r`` of an axis; without runs all
-    that it holds is one run.
+    `runs`: of T threads with runs of R, thread t holds elements ``(g*T + t)*R + r`` of an axis. Runs that are not
+    given are of 4, 2 or 1, the longest that divides what each holds, so that they move as one vector.
     """
 
     threads: tuple[Expr, ...]

@@ -31,8 +31,8 @@ class Structure(Protocol):
         """Make the program; raises Ended(Rejected) where a constraint between knobs is broken."""
         ...
 
-    def multiples(self, problem: Problem, knobs: Mapping[str, KnobValue]) -> dict[str, int]:
-        """Return the multiples of each size that the knobs need; 1 may be left out."""
+    def multiples(self, problem: Problem, knobs: Mapping[str, KnobValue], target: Target) -> dict[str, int]:
+        """Return the multiples of each size that the knobs need on a target; 1 may be left out."""
         ...
 
 

@@ -122,7 +122,7 @@ def alignment_of(buffer: Buffer) -> int:
 def _share(subject: Subject, access: Accessing, vector: int) -> Iterator[Diagnostic]:
     spread = access.buffer.spread
     if isinstance(access.statement, ir.Copy) and isinstance(spread, ir.Threads):
-        each = subject.number((spread.runs or spread.each)[-1])
+        each = subject.number((spread.runs or spread.each)[inner_axis(access.buffer)])
         if each % vector:
             yield _off(
                 subject,

@@ -18,6 +18,7 @@ from cake_tui.ir.walk import Path
 from cake_tui.model.diagnostic import Diagnostic
 
 NAME = "spreads-agree"
+LONGEST_RUN = 4  # elements, where a spread does not say: 16 bytes of f32
 
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
@@ -90,7 +91,7 @@ def _runs(subject: Subject, path: Path, each: list[int], runs: list[int]) -> Ite
 def _dealt(subject: Subject, spread: ir.Threads) -> list[tuple[int, int, int]]:
     """Threads, elements of each and the length of a run, axis by axis."""
     counts = [[subject.number(count) for count in part] for part in (spread.threads, spread.each, spread.runs)]
-    return list(zip(counts[0], counts[1], counts[2] or counts[1]))
+    return list(zip(counts[0], counts[1], counts[2] or [math.gcd(each, LONGEST_RUN) for each in counts[1]]))
 
 
 def _key(subject: Subject, buffer: Buffer) -> object:

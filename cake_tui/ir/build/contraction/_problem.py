@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from cake_tui.errors import UserError
 from cake_tui.ir import origins
 from cake_tui.ir.expr import Expr, ParseError, Ref, Span, names_in, parse, refs_in, rewrite
-from cake_tui.ir.program import Buffer, Const, Launch, Program
+from cake_tui.ir.program import DTYPE_BYTES, Buffer, Const, Launch, Program
 from cake_tui.ir.refusal import refuse
 from cake_tui.model.device import Device, Target
 from cake_tui.model.problem import BufferSpec, Problem
@@ -45,11 +46,14 @@ class Contraction(msgspec.Struct, frozen=True):
         consts: tuple[Const, ...],
         launches: tuple[Launch, ...],
         workspaces: tuple[Buffer, ...] = (),
+        *,
+        multiples: Mapping[str, int] = {},
     ) -> Program:
-        """Put a program together from what the structure makes."""
+        """Put a program together from what the structure makes; buffers are aligned to their rows' `multiples`."""
+        align = DTYPE_BYTES[self.dtype] * max(multiples.values()) if multiples else 4
         return Program(
-            self.problem.kernel, target, device.arch, origins.sizes(self.problem, runtime_sizes), consts,
-            (*origins.parameters(self.problem), *workspaces), launches, structure,
+            self.problem.kernel, target, device.arch, origins.sizes(self.problem, runtime_sizes, multiples), consts,
+            (*origins.parameters(self.problem, align), *workspaces), launches, structure,
         )  # fmt: skip
 
 

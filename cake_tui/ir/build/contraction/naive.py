@@ -1,28 +1,46 @@
-"""Naive: one task, one thread, the three loops i-j-k, one element at a time."""
+"""Naive: the three loops i-j-k of one thread on a CPU, a thread an output element on a GPU; nothing is reused."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from cake_tui.ir.build import Structure
-from cake_tui.ir.build.contraction._problem import ACC, at_element, contraction_of
-from cake_tui.ir.expr import Binary, Name, Number, Ref
-from cake_tui.ir.program import Assign, Buffer, Declare, For, Launch, Program
+from cake_tui.ir.build.contraction._problem import ACC, Contraction, at_element, contraction_of
+from cake_tui.ir.expr import Binary, Expr, Name, Number, Ref, Span, parse
+from cake_tui.ir.program import (
+    Assign,
+    Axis,
+    Buffer,
+    Const,
+    Contract,
+    Declare,
+    For,
+    Guard,
+    Launch,
+    Program,
+    Threads,
+)
 from cake_tui.model.device import Device, Target
 from cake_tui.model.problem import Problem
 from cake_tui.model.schedule import Knob, KnobValue
 
 
 class Naive:
-    """The baseline: what a person writes first."""
+    """The baseline: what a person writes first.
 
-    targets = ("c",)
+    On ``cuda`` a thread an output element, x of the block along the rows, so that neighbouring threads read and write
+    elements a whole row apart: the uncoalesced kernel that everything is compared with.
+    """
+
+    targets = ("c", "cuda")
 
     def knobs(self, problem: Problem, target: Target, device: Device) -> tuple[Knob, ...]:
-        """Return none: there is nothing to set."""
-        return ()
+        """Return none on ``c``, where there is nothing to set, and the block's shape on ``cuda``."""
+        if target == "c":
+            return ()
+        return Knob("threads_x", (4, 8, 16, 32, 64), 16), Knob("threads_y", (1, 2, 4, 8, 16, 32), 16)
 
-    def multiples(self, problem: Problem, knobs: Mapping[str, KnobValue]) -> dict[str, int]:
+    def multiples(self, problem: Problem, knobs: Mapping[str, KnobValue], target: Target) -> dict[str, int]:
         """Return none: any size will do."""
         return {}
 
@@ -31,15 +49,46 @@ class Naive:
     ) -> Program:
         """Make the program."""
         c = contraction_of(problem, target)
-        m, n, k = Name(c.m), Name(c.n), Name(c.k)
-        product = Binary("*", Ref("a", (m, k)), Ref("b", (k, n)))
-        element = (
-            Declare(Buffer(ACC, "register", c.dtype, init=Number(0))),  # type: ignore[arg-type]
-            For(c.k, Number(0), Name(c.depth), (Assign(Ref(ACC), product, "+="),)),
-            Assign(Ref(c.out, (m, n)), at_element(c.value, Ref(ACC))),
-        )
-        rows = For(c.m, Number(0), Name(c.rows), (For(c.n, Number(0), Name(c.columns), element),))
-        return c.program("naive", target, device, runtime_sizes, (), (Launch("matmul", (), (rows,)),))
+        if target == "cuda":
+            consts = tuple(
+                Const(knob.name, Number(int(knobs[knob.name])), tuple(int(value) for value in knob.values))
+                for knob in self.knobs(problem, target, device)
+            )
+            return c.program("naive", target, device, runtime_sizes, consts, (_threads(c),))
+        return c.program("naive", target, device, runtime_sizes, (), (_loops(c),))
+
+
+def _loops(c: Contraction) -> Launch:
+    """One task, one thread, i-j-k."""
+    m, n, k = Name(c.m), Name(c.n), Name(c.k)
+    product = Binary("*", Ref("a", (m, k)), Ref("b", (k, n)))
+    element = (
+        Declare(Buffer(ACC, "register", c.dtype, init=Number(0))),  # type: ignore[arg-type]
+        For(c.k, Number(0), Name(c.depth), (Assign(Ref(ACC), product, "+="),)),
+        Assign(Ref(c.out, (m, n)), at_element(c.value, Ref(ACC))),
+    )
+    rows = For(c.m, Number(0), Name(c.rows), (For(c.n, Number(0), Name(c.columns), element),))
+    return Launch("matmul", (), (rows,))
+
+
+def _threads(c: Contraction) -> Launch:
+    """A thread an element, numbered down the columns of the output."""
+    rows = Span(parse("bx*threads_x"), Name("threads_x"), c.m)
+    columns = Span(parse("by*threads_y"), Name("threads_y"), c.n)
+    inside = parse(f"{c.m} < {c.rows} and {c.n} < {c.columns}")
+    spread = Threads((Name("threads_x"), Name("threads_y")), (Number(1), Number(1)))
+    shape: tuple[Expr, ...] = (Name("threads_x"), Name("threads_y"))
+    acc = Buffer(ACC, "register", c.dtype, shape, order=(1, 0), spread=spread, init=Number(0))  # type: ignore[arg-type]
+    product = Contract(
+        Ref(ACC), Ref("a", (rows, Name(c.k))), Ref("b", (Name(c.k), columns)), where=Guard(inside, Number(0))
+    )
+    store = Assign(c.outputs(rows, columns), at_element(c.value, Ref(ACC)), where=Guard(inside))
+    grid = (
+        Axis("by", parse(f"ceil({c.columns}/threads_y)")),
+        Axis("bx", parse(f"ceil({c.rows}/threads_x)")),
+    )
+    body = (Declare(acc), For(c.k, Number(0), Name(c.depth), (product,)), store)
+    return Launch("matmul", grid, body, parse("threads_x*threads_y"))
 
 
 PLUGIN: Structure = Naive()

@@ -34,7 +34,7 @@ class Packed:
         """Return the knobs; `block_k` and `pad` in elements."""
         return blocked_knobs(problem, target, device)
 
-    def multiples(self, problem: Problem, knobs: Mapping[str, KnobValue]) -> dict[str, int]:
+    def multiples(self, problem: Problem, knobs: Mapping[str, KnobValue], target: Target) -> dict[str, int]:
         """Return none: panels are filled up with zeros."""
         return {}
 

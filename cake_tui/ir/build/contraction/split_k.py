@@ -27,7 +27,7 @@ class SplitK:
             Knob("split_k", (2, 4, 8, 16), 2),
         )
 
-    def multiples(self, problem: Problem, knobs: Mapping[str, KnobValue]) -> dict[str, int]:
+    def multiples(self, problem: Problem, knobs: Mapping[str, KnobValue], target: Target) -> dict[str, int]:
         """Return none: tails are predicated, parts of the sum may be empty."""
         return {}
 

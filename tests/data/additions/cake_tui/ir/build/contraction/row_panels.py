@@ -23,7 +23,7 @@ class RowPanels:
         """Return the one knob: the rows of a task."""
         return (ROWS,)
 
-    def multiples(self, problem: Problem, knobs: Mapping[str, KnobValue]) -> dict[str, int]:
+    def multiples(self, problem: Problem, knobs: Mapping[str, KnobValue], target: Target) -> dict[str, int]:
         """Return none: the last panel may be shorter."""
         return {}
 
