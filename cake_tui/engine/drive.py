@@ -228,6 +228,7 @@ class Engine:
                 self.record(event)
                 if isinstance(event, ev.RequestTaken) and event.what == "stop":
                     self._stop(f"by {event.who}")
+            self._journal.settle()  # the request is on record before its file goes
             self._inbox.done(path)
 
     def _gaps(self) -> None:
@@ -265,6 +266,7 @@ class Engine:
         now = self._clocks.mono()
         if now < self._snapshot_due and not force:
             return
+        self._journal.settle()  # never ahead of the journal
         try:
             snapshot.write(self.session.path, self.history, self._journal.size_bytes, self._lines)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""The journal: events appended one line each, synced before anybody acts on them; a torn end is set aside."""
+"""The journal: events appended one line each, each synced before the next is written; a torn end is set aside."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,11 @@ class Torn(msgspec.Struct, frozen=True):
 
 
 class Journal:
-    """The one writer of a session's journal; hold the session's lock before making one."""
+    """The one writer of a session's journal; hold the session's lock before making one.
+
+    A sync goes on beside the work that follows (it is the longest part of an append) and is over before the next
+    event is written: a power loss takes the last event at most. `settle` is for what must not come before it.
+    """
 
     def __init__(self, path: Path, clocks: Clocks, seq: int = 0, on_full: OnFull | None = None) -> None:
         self.path = path
@@ -51,29 +56,46 @@ class Journal:
         self._on_full = on_full
         self._file = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self.size_bytes = os.fstat(self._file).st_size
+        self._syncer = ThreadPoolExecutor(1, "journal")  # starts its thread at the first sync
+        self._sync: Future[None] | None = None
+        self._unsynced = b""  # lines at the file's end that a failed sync may have lost
 
     def append(self, *events: Event, sync: bool = True) -> tuple[Event, ...]:
-        """Stamp the events, append them, sync, and return them as they stand in the file.
+        """Stamp the events, append them, begin their sync, and return them as they stand in the file.
 
-        Without `sync` they survive the death of this process at once and a power loss after the next sync.
+        They survive the death of this process at once, and a power loss after the sync, with `sync` false the next.
 
         All of them are in the file, or none: a write that fails half-way is taken back. Without space it
         waits in `on_full` and tries again; any other OSError travels on.
         """
         stamped = tuple(self._stamp(index, event) for index, event in enumerate(events, 1))
         lines = b"".join(encode(event) + b"\n" for event in stamped)
-        while True:
-            try:
-                self._write(lines, sync)
-                break
-            except OSError as error:
-                self._take_back()
-                if error.errno not in NO_SPACE or self._on_full is None:
-                    raise
-                self._on_full(self.path, len(lines), error)
+        self.settle()
+        self._in_spite_of_space(lambda: self._write(lines), len(lines))
         self.seq += len(stamped)
         self.size_bytes += len(lines)
+        self._unsynced += lines
+        if sync:
+            self._sync = self._syncer.submit(os.fsync, self._file)
         return stamped
+
+    def settle(self) -> None:
+        """Wait until the last sync is over; lines that it may have lost are written again. Raises as `append`."""
+        if self._sync is None:
+            return
+        ending, self._sync = self._sync, None
+        try:
+            ending.result()
+        except OSError as error:
+            if error.errno not in NO_SPACE or self._on_full is None:
+                raise
+            lost = self._unsynced
+            self.size_bytes -= len(lost)
+            self._take_back()
+            self._on_full(self.path, len(lost), error)
+            self._in_spite_of_space(lambda: self._write(lost, sync=True), len(lost))
+            self.size_bytes += len(lost)
+        self._unsynced = b""
 
     def is_in_place(self) -> bool:
         """Tell whether the file still has its name: nobody reads what is appended to a deleted one."""
@@ -84,8 +106,12 @@ class Journal:
         return (named.st_ino, named.st_dev) == (ours.st_ino, ours.st_dev)
 
     def close(self) -> None:
-        """Close the file."""
-        os.close(self._file)
+        """End the last sync and close the file."""
+        try:
+            self.settle()
+        finally:
+            self._syncer.shutdown()
+            os.close(self._file)
 
     def _stamp(self, index: int, event: Event) -> Event:
         return msgspec.structs.replace(
@@ -97,7 +123,17 @@ class Journal:
             boot=self._boot,
         )
 
-    def _write(self, lines: bytes, sync: bool) -> None:
+    def _in_spite_of_space(self, write: Callable[[], None], size: int) -> None:
+        while True:
+            try:
+                return write()
+            except OSError as error:
+                self._take_back()
+                if error.errno not in NO_SPACE or self._on_full is None:
+                    raise
+                self._on_full(self.path, size, error)
+
+    def _write(self, lines: bytes, *, sync: bool = False) -> None:
         left = memoryview(lines)
         while left:
             left = left[os.write(self._file, left) :]

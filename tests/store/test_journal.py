@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import resource
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -197,6 +199,46 @@ def test_an_append_without_space_is_taken_back_and_done_again(path: Path) -> Non
     assert told == [(path, fits)]  # half of the first was written, and gone when it waited
     assert texts(path) == ["fits", "y" * 3000, "z"]
     assert [event.seq for event in JournalReader(path).read()] == [1, 2, 3]
+
+
+def test_lines_that_a_sync_found_no_space_for_are_written_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on disks that give space only when they sync: the lines are gone again, and nothing says so but the sync."""
+    told: list[int] = []
+    journal = Journal(path, Clocks(), on_full=lambda full, size, error: told.append(size))
+    journal.append(noticed("kept"))
+    journal.settle()
+    kept = path.stat().st_size
+    fsync, fails = os.fsync, iter([True])
+
+    def losing(descriptor: int) -> None:
+        if next(fails, False):
+            os.ftruncate(descriptor, kept)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", losing)
+    journal.append(noticed("lost"))
+    journal.append(noticed("next"))
+    journal.close()
+    assert texts(path) == ["kept", "lost", "next"]
+    assert len(told) == 1
+    assert [event.seq for event in JournalReader(path).read()] == [1, 2, 3]
+
+
+def test_an_event_is_synced_before_the_next_one_is_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsync, seen = os.fsync, []
+
+    def slow(descriptor: int) -> None:
+        time.sleep(0.05)
+        seen.append(len(texts(path)))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", slow)
+    journal = Journal(path, Clocks())
+    for text in "abc":
+        journal.append(noticed(text))
+    journal.close()
+    assert seen == [1, 2, 3]
 
 
 def test_an_append_without_space_and_nobody_to_wait_raises_and_leaves_the_journal(path: Path) -> None:
