@@ -1,0 +1,68 @@
+"""Operands copied ahead into rings of shared memory: what pipelined structures on a GPU share."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from cake_tui.ir.build.contraction._block import Block, block_knobs
+from cake_tui.ir.expr import All, Binary, Expr, Name, Number, Ref, parse
+from cake_tui.ir.program import (
+    Commit,
+    Completion,
+    Copy,
+    For,
+    If,
+    Statement,
+    Sync,
+    WaitGroup,
+)
+from cake_tui.model.device import Device
+from cake_tui.model.problem import Problem
+from cake_tui.model.schedule import Knob
+
+STAGES = (2, 3, 4, 5, 6)
+LOADS = "loads"
+
+
+@lru_cache(maxsize=64)
+def ring_knobs(problem: Problem, device: Device) -> tuple[Knob, ...]:
+    """Return the knobs of a block and `stages`, the blocks of k that are in shared memory or on their way there.
+
+    Copies that turn a over meet in the same banks without padding: 4 elements are the least that wide reads allow.
+    """
+    return *block_knobs(problem, device, pad=4), Knob("stages", STAGES, 3)
+
+
+def arrive(block: Block, step: Expr, completes: Completion) -> tuple[Statement, ...]:
+    """Start the copies of one block of k into its slot of the rings; a is turned over, element by element."""
+    (left, in_rows), (right, in_columns) = block.operands(step)
+    return (
+        Copy(left, Ref("a_tile", (step,)), "async_copy", None, completes, in_rows),
+        Copy(right, Ref("b_tile", (step,)), "async_copy", block.width, completes, in_columns),
+    )
+
+
+def multiply(block: Block, step: Expr) -> For:
+    """Add the products of the block of k in one slot."""
+    return block.multiply(Ref("a_tile", (step, All(), Name("kk"))), Ref("b_tile", (step, Name("kk"), All())))
+
+
+def turns(block: Block, start: Expr, stop: Expr) -> tuple[Statement, ...]:
+    """Fill all slots but one, then in turns: wait for the oldest, refill the one just used, multiply.
+
+    One barrier a turn does for both: behind it the oldest copies of all threads are there, and all threads are done
+    with the slot that is filled next.
+    """
+    group = Completion("group", LOADS)
+    ahead = parse("kb + stages - 1")
+    first = Binary("+", start, Name("slot")) if start != Number(0) else Name("slot")
+    fill = If(Binary("<", first, stop), arrive(block, first, group))
+    begin = For("slot", Number(0), parse("stages - 1"), (fill, Commit(LOADS)))
+    turn = (
+        WaitGroup(LOADS, parse("stages - 2")),
+        Sync("block"),
+        If(Binary("<", ahead, stop), arrive(block, ahead, group)),
+        Commit(LOADS),
+        multiply(block, Name("kb")),
+    )
+    return begin, For("kb", start, stop, turn, stages=Name("stages"))
