@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,27 @@ def cache_dir() -> Path:
     return Path(environment("XDG_CACHE_HOME") or Path.home() / ".cache") / "cake-tui"
 
 
+def settings_dir() -> Path:
+    """What a person set for all sessions: ``$XDG_CONFIG_HOME/cake-tui``, else ``~/.config/cake-tui``."""
+    return Path(environment("XDG_CONFIG_HOME") or Path.home() / ".config") / "cake-tui"
+
+
+def cuda_compiler() -> str:
+    """What compiles CUDA: ``$CAKE_TUI_CUDA_COMPILER``, ``nvrtc`` (the default), ``nvcc`` or an nvcc's path."""
+    return environment("CAKE_TUI_CUDA_COMPILER") or "nvrtc"
+
+
+def show_only_gpu(uuid: str) -> None:
+    """Have the CUDA libraries that this process loads see one GPU alone: the fewer, the sooner they start."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = uuid
+
+
 def user_name() -> str:
     """Who is asking, for requests and the journal: ``$CAKE_TUI_WHO``, else the login name."""
-    return environment("CAKE_TUI_WHO") or environment("USER") or environment("LOGNAME") or f"uid{os.getuid()}"
+    named = environment("CAKE_TUI_WHO") or environment("USER") or environment("LOGNAME")
+    if named:
+        return named
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a container's user without an entry
+        return f"uid{os.getuid()}"

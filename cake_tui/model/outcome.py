@@ -31,7 +31,7 @@ class Rejected(_Ending, frozen=True, tag=True, gc=False):
 class Screened(_Ending, frozen=True, tag=True, gc=False):
     """The cost model expects it to lose."""
 
-    predicted_us: float = 0.0
+    predicted_us: float | None = None  # None: the cost model abstained
 
 
 class Repeated(_Ending, frozen=True, tag=True, gc=False):

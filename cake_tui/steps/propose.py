@@ -59,8 +59,9 @@ def propose(ctx: Context, number: int) -> Generator[ev.Event, None, tuple[list[A
     last = max(0, room - len(attempts))
     kept, dropped = kept[:last], kept[last:] + dropped
     for paper in dropped:
-        predicted = paper.estimate.predicted_us if paper.estimate else 0.0
-        outcome = Screened(step="cost", reason=f"predicted {predicted:.4g} us", predicted_us=predicted)
+        predicted = paper.estimate.predicted_us if paper.estimate else None
+        reason = "the budget has no room for it" if predicted is None else f"predicted {predicted:.4g} us"
+        outcome = Screened(step="cost", reason=reason, predicted_us=predicted)
         ended_event = _refused(ctx, paper.proposal, paper.level, paper.schedule, outcome)
         yield msgspec.structs.replace(ended_event, predicted_us=predicted, source_sha256=paper.full.sha256)
     for paper in kept:

@@ -127,6 +127,12 @@ def _replaced(e: ev.EvaluatorReplaced, h: History) -> str:
     return f"evaluator replaced{took}: {e.reason}"
 
 
+def _play_off(e: ev.PlayOffBegan, h: History) -> str:
+    if not e.candidates:
+        return "play-off: there is no other candidate to set against the best"
+    return f"play-off: {', '.join(f'#{number}' for number in e.candidates)} against the best"
+
+
 def _played_off(e: ev.PlayedOff, h: History) -> str:
     ended = "not decided" if e.ended is None else f"{kind_of(e.ended)}: {e.ended.reason}"
     said = ended if e.result is None else f"{e.result.decision}, {figures.gain(e.result.gain)}"
@@ -163,7 +169,7 @@ _LINES: dict[type[ev.Event], Callable[[Any, History], str]] = {
     ev.PeerTimed: _peer,
     ev.GuardFired: _guard,
     ev.EvaluatorReplaced: _replaced,
-    ev.PlayOffBegan: lambda e, h: f"play-off: {', '.join(f'#{number}' for number in e.candidates)} against the best",
+    ev.PlayOffBegan: _play_off,
     ev.PlayedOff: _played_off,
     ev.ProposalDropped: lambda e, h: f"dropped {e.proposal.text}: {e.reason}",
 }

@@ -61,6 +61,13 @@ def test_every_kind_of_event_makes_at_most_one_plain_line() -> None:
     assert seen == set(get_args(ev.AnyEvent))
 
 
+def test_a_play_off_without_anybody_says_so() -> None:
+    assert line_of(ev.PlayOffBegan(candidates=()), History()) == (
+        "play-off: there is no other candidate to set against the best"
+    )
+    assert line_of(ev.PlayOffBegan(candidates=(3, 1)), History()) == "play-off: #3, #1 against the best"
+
+
 def test_outside_text_is_shown_as_it_is_but_for_control_characters() -> None:
     event = ev.Noticed(level="error", text="[/dim] a[i][/*pad*/] 三 🎂 \x1b[2J\n")
     assert progress_of(event, History()) == "error: [/dim] a[i][/*pad*/] 三 🎂 \\x1b[2J\\n"
