@@ -54,7 +54,8 @@ class Trial:
     def on_paper(self, schedule: Schedule) -> plan.Plan:
         """Build the program of a schedule, judge and lower it; raises Ended(Rejected)."""
         start = Proposal(0, (), "", "start", "")
-        return plan.on_paper(start, schedule, None, self.problem, self.chosen.device, {})
+        draft = plan.draft(start, schedule, None, self.problem, self.chosen.device, {})
+        return plan.lower(draft, self.problem, self.chosen.device)
 
     def smoke(self, schedule: Schedule) -> Lowered:
         """Lower the smoke build of a schedule; raises Ended(Rejected)."""

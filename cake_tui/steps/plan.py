@@ -21,6 +21,17 @@ from cake_tui.model.schedule import Schedule
 SMOKE_MINIMUM = 17  # smallest smoke size where the schedule needs no multiple: odd, above every vector
 
 
+class Draft(msgspec.Struct, frozen=True):
+    """A proposal that the laws passed and the cost model looked at; most of those screened out never get a source."""
+
+    proposal: Proposal
+    level: Level | None
+    schedule: Schedule
+    program: ir.Program | ir.Opaque
+    estimate: cost.Estimate | None
+    audit: bool = False
+
+
 class Plan(msgspec.Struct, frozen=True):
     """A candidate on paper: what will be built, run and shown."""
 
@@ -41,27 +52,33 @@ def rewrite(proposal: Proposal, history: History, menu: Menu) -> tuple[Schedule,
     return menu.apply(base, proposal.moves)
 
 
-def on_paper(
+def draft(
     proposal: Proposal,
     schedule: Schedule,
     level: Level | None,
     problem: Problem,
     device: Device,
     texts: Mapping[str, str],
-) -> Plan:
-    """Build the program, ask the laws and the cost model, lower the full build; raises Ended(Rejected)."""
+) -> Draft:
+    """Build the program, ask the laws and the cost model; raises Ended(Rejected)."""
     full = ir.full_build(problem, schedule, device, texts=texts)
     diagnostics = laws.verify(full, device, accumulation=problem.accumulation)
     if diagnostics:
         first = diagnostics[0]
         raise Ended(Rejected(step="laws", reason=first.text, diagnostics=diagnostics))
+    return Draft(proposal, level, schedule, full, cost.estimate(full, device, problem.shapes))
+
+
+def lower(one: Draft, problem: Problem, device: Device) -> Plan:
+    """Make the full build's source; raises Ended(Rejected) for what the target's lowering lacks."""
     return Plan(
-        proposal=proposal,
-        level=level,
-        schedule=schedule,
-        text=ir.text_of(full),
-        full=_named(ir.lower(full, device.target, device.arch, problem.shapes), schedule),
-        estimate=cost.estimate(full, device, problem.shapes),
+        proposal=one.proposal,
+        level=one.level,
+        schedule=one.schedule,
+        text=ir.text_of(one.program),
+        full=_named(ir.lower(one.program, device.target, device.arch, problem.shapes), one.schedule),
+        estimate=one.estimate,
+        audit=one.audit,
     )
 
 

@@ -31,7 +31,7 @@ def propose(ctx: Context, number: int) -> Generator[ev.Event, None, tuple[list[A
     ]
     proposals = injected + list(ctx.agent.propose(history, menu, wanted, rng))
     reverts = [proposal for proposal in proposals if proposal.moves and menu.reverts(proposal.moves[0])]
-    papers: list[plan.Plan] = []
+    drafts: list[plan.Draft] = []
     attempts: list[Attempt] = []
     for proposal in proposals:
         if proposal in reverts:
@@ -43,31 +43,43 @@ def propose(ctx: Context, number: int) -> Generator[ev.Event, None, tuple[list[A
         level: Level | None = None
         try:
             schedule, level = plan.rewrite(proposal, history, menu)
-            paper = on_paper(ctx, proposal, schedule, level)
-            plan.refuse_repeated(paper, history, [*papers, *(attempt.plan for attempt in attempts)])
+            draft = _draft(ctx, proposal, schedule, level)
         except Ended as ended:
             yield _refused(ctx, proposal, level, schedule, ended.outcome)
+            continue
+        if proposal.chosen_by == "person":  # first slots, never screened
+            yield _taken(ctx, draft, attempts)
         else:
-            if proposal.chosen_by == "person":  # first slots, never screened
-                attempts.append(Attempt(len(history.rows), paper))
-                yield planned(ctx, attempts[-1])
-            else:
-                papers.append(paper)
+            drafts.append(draft)
     slots = max(0, size - len(attempts))
-    kept, dropped = screen.screen(papers, slots, settings.proposing, random.Random(rng.random()))
+    kept, dropped = screen.screen(drafts, slots, settings.proposing, random.Random(rng.random()))
     # Ties and audits come on top of the round, but not on top of the budget.
     last = max(0, room - len(attempts))
     kept, dropped = kept[:last], kept[last:] + dropped
-    for paper in dropped:
-        predicted = paper.estimate.predicted_us if paper.estimate else None
-        reason = "the budget has no room for it" if predicted is None else f"predicted {predicted:.4g} us"
-        outcome = Screened(step="cost", reason=reason, predicted_us=predicted)
-        ended_event = _refused(ctx, paper.proposal, paper.level, paper.schedule, outcome)
-        yield msgspec.structs.replace(ended_event, predicted_us=predicted, source_sha256=paper.full.sha256)
-    for paper in kept:
-        attempts.append(Attempt(len(history.rows), paper))
-        yield planned(ctx, attempts[-1])
+    while kept:
+        event = _taken(ctx, kept.pop(0), attempts)
+        yield event
+        if not isinstance(event, ev.Planned) and dropped:  # its slot goes to the best of those screened out
+            best = min(dropped, key=lambda draft: draft.estimate.predicted_us if draft.estimate else 0.0)
+            dropped.remove(best)
+            kept.append(best)
+    for draft in dropped:
+        predicted = draft.estimate.predicted_us if draft.estimate else 0.0
+        outcome = Screened(step="cost", reason=f"predicted {predicted:.4g} us", predicted_us=predicted)
+        ended_event = _refused(ctx, draft.proposal, draft.level, draft.schedule, outcome)
+        yield msgspec.structs.replace(ended_event, predicted_us=predicted)
     return attempts, reverts
+
+
+def _taken(ctx: Context, draft: plan.Draft, attempts: list[Attempt]) -> ev.Planned | ev.CandidateEnded:
+    """Step 6: a draft with a source of its own becomes an attempt; one without ends as `Repeated` or `Rejected`."""
+    try:
+        paper = plan.lower(draft, ctx.history.problem, ctx.history.device)
+        plan.refuse_repeated(paper, ctx.history, [attempt.plan for attempt in attempts])
+    except Ended as ended:
+        return _refused(ctx, draft.proposal, draft.level, draft.schedule, ended.outcome)
+    attempts.append(Attempt(len(ctx.history.rows), paper))
+    return planned(ctx, attempts[-1])
 
 
 def _refused(
@@ -97,11 +109,15 @@ def revert(ctx: Context, who: str, reason: str, request: str | None) -> ev.Event
 
 def on_paper(ctx: Context, proposal: Proposal, schedule: Schedule, level: Level | None) -> plan.Plan:
     """Steps 3 to 6 with what was learnt in the prediction; raises Ended(Rejected)."""
+    return plan.lower(_draft(ctx, proposal, schedule, level), ctx.history.problem, ctx.history.device)
+
+
+def _draft(ctx: Context, proposal: Proposal, schedule: Schedule, level: Level | None) -> plan.Draft:
     history = ctx.history
-    paper = plan.on_paper(proposal, schedule, level, history.problem, history.device, ctx.texts)
-    if paper.estimate is None:
-        return paper
-    return msgspec.structs.replace(paper, estimate=ctx.correction.apply(paper.estimate))
+    draft = plan.draft(proposal, schedule, level, history.problem, history.device, ctx.texts)
+    if draft.estimate is None:
+        return draft
+    return msgspec.structs.replace(draft, estimate=ctx.correction.apply(draft.estimate))
 
 
 def planned(ctx: Context, attempt: Attempt) -> ev.Planned:

@@ -32,7 +32,8 @@ def test_no_kernel_reaches_much_more_than_the_measured_peak(tmp_path: Path) -> N
     assert device.peak_gflops is not None
     problem = kernels.load("matmul_bias_relu", target="c", shapes=[f"M={SIZE},N={SIZE},K={SIZE}"])
     schedule = ir.default_schedule(problem, "packed", device.target, device).with_knobs(KNOBS)
-    full = plan.on_paper(Proposal(0, (), "", "start", ""), schedule, None, problem, device, {}).full
+    draft = plan.draft(Proposal(0, (), "", "start", ""), schedule, None, problem, device, {})
+    full = plan.lower(draft, problem, device).full
     with Local("cpu", tmp_path, device) as executor:
         [(_, built)] = executor.build([BuildJob(full)])
         assert isinstance(built, Built)

@@ -21,6 +21,7 @@ from typing import Any
 
 from cake_tui.model import event as ev
 from cake_tui.model.history import History
+from cake_tui.store import snapshot
 from cake_tui.store.clock import Clocks
 from cake_tui.store.journal import Journal
 from cake_tui.store.reading import JournalReader
@@ -122,6 +123,9 @@ def store(folder: Path) -> dict[str, Any]:
         for _ in range(3)
     ]
     fields = [list(map(float, one.stdout.split())) for one in folds]
+    history, reader = History(), JournalReader(big / "journal.jsonl")
+    fold_new(history, reader)
+    snapshot.write(big, history, (big / "journal.jsonl").stat().st_size, reader.line)  # as the engine leaves it
     status = []
     for _ in range(5):
         began = time.perf_counter()
