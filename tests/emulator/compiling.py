@@ -1,0 +1,142 @@
+"""Compiles the emulator's machine once and kernels against it; what is compiled is kept by hash in the temporary folder."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+HERE = Path(__file__).parent
+MACHINE = HERE / "machine"
+HEADERS = ("machine/cuda", "prelude/cp_async", "prelude/mbarrier", "prelude/tma", "prelude/synchronisation")
+FLAGS = ("-std=c++20", "-march=native", "-no-pie", "-fno-pie")
+# -O1 keeps what is in registers out of sight of the checks and compiles quickly; -g1 gives lines to the reports.
+KERNEL_FLAGS = (
+    *FLAGS, "-O1", "-g1", "-w", "-fsanitize=thread,bounds,alignment", "--param=tsan-instrument-func-entry-exit=0",
+    "-fno-strict-aliasing", "-ftrivial-auto-var-init=pattern",
+    *(f"-include{HERE / name}.h" for name in HEADERS),
+)  # fmt: skip
+MOST_KEPT = 400  # programs
+
+
+def missing() -> str:
+    """Say what this machine lacks to emulate kernels; an empty string for nothing."""
+    if shutil.which("g++") is None:
+        return "no g++ here: install g++"
+    if shutil.which("addr2line") is None:
+        return "no addr2line here: install binutils"
+    return ""
+
+
+class CompileError(Exception):
+    """A source that g++ refuses; the text is the compiler's first errors."""
+
+
+@functools.cache
+def machine() -> tuple[Path, ...]:
+    """Return the object files of the emulator's machine, compiled where they are not there yet."""
+    sources = sorted(MACHINE.glob("*.cpp"))
+    key = _hash(path.read_text(encoding="utf-8") for path in (*sources, *sorted(MACHINE.glob("*.h"))))
+    folder = _folder() / f"machine-{key}"
+    if not folder.is_dir():
+        with tempfile.TemporaryDirectory(dir=_folder()) as name:
+            _compile(["-O3", *FLAGS, "-c", *map(str, sources)], Path(name))
+            made = Path(name) / "made"
+            made.mkdir()
+            for path in Path(name).glob("*.o"):
+                path.rename(made / path.name)
+            _publish(made, folder)
+    return tuple(sorted(folder.glob("*.o")))
+
+
+def program(text: str) -> Path:
+    """Return the program of a kernel's text, compiled where it is not there yet; raises CompileError."""
+    objects = machine()
+    headers = (path.read_text(encoding="utf-8") for path in sorted((HERE / "prelude").glob("*.h")))
+    made = _folder() / f"kernel-{_hash([objects[0].parent.name, *KERNEL_FLAGS, *headers, text])}"
+    if not made.is_file():
+        _forget_old()
+        with tempfile.TemporaryDirectory(dir=_folder()) as name:
+            (Path(name) / "kernel.cu").write_text(text, encoding="utf-8")
+            # Two steps: linking with -fsanitize=thread would bring that library's own checks.
+            _compile([*KERNEL_FLAGS, "-xc++", "-c", "kernel.cu"], Path(name))
+            _compile([*FLAGS, "kernel.o", *map(str, objects), "-o", "kernel"], Path(name))
+            _publish(Path(name) / "kernel", made)
+    return made
+
+
+def lines_of(made: Path, places: Iterable[str]) -> dict[str, int]:
+    """Return the line of the source for each address (hexadecimal) that has one."""
+    wanted = list(places)
+    found: dict[str, int] = {}
+    if not wanted:
+        return found
+    done = subprocess.run(
+        # An address is where a call returns to: the line is that of the byte before.
+        ["addr2line", "-i", "-a", "-e", str(made), *(hex(int(place, 16) - 1) for place in wanted)],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    at = -1
+    for line in done.stdout.splitlines():
+        if line.startswith("0x"):
+            at += 1
+        elif "kernel.cu:" in line:  # callers come after what was inlined into them
+            number = line.rpartition(":")[2].split()[0]
+            if number.isdigit():
+                found[wanted[at]] = int(number)
+    return found
+
+
+def _compile(arguments: list[str], folder: Path) -> None:
+    done = subprocess.run(["g++", *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=300)
+    if done.returncode:
+        said = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
+        raise CompileError("\n".join(said[:5]))
+
+
+def _publish(made: Path, place: Path) -> None:
+    """Rename into place; another process may have been first."""
+    try:
+        made.rename(place)
+    except OSError:
+        if not place.exists():
+            raise
+
+
+@functools.cache
+def _folder() -> Path:
+    place = Path(tempfile.gettempdir()) / f"cake-tui-emulator-{os.getuid()}"
+    place.mkdir(mode=0o700, exist_ok=True)
+    if place.stat().st_uid != os.getuid():
+        raise PermissionError(f"{place} belongs to somebody else")
+    return place
+
+
+def _forget_old() -> None:
+    kept = sorted(_folder().glob("kernel-*"), key=_age)
+    for path in kept[: max(0, len(kept) - MOST_KEPT)]:
+        path.unlink(missing_ok=True)
+
+
+def _age(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def _hash(texts: Iterable[str]) -> str:
+    made = hashlib.sha256(_compiler().encode())
+    for text in texts:
+        made.update(text.encode() + b"\0")
+    return made.hexdigest()[:20]
+
+
+@functools.cache
+def _compiler() -> str:
+    return subprocess.run(["g++", "--version"], capture_output=True, text=True, check=False, timeout=60).stdout

@@ -1,0 +1,175 @@
+// Reads buffers and launches from standard input, runs them, writes outputs or the first fault to standard output.
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <set>
+#include <sstream>
+
+#include "machine.h"
+
+extern "C" char __executable_start, _end;
+
+namespace emu {
+
+void (*entry_named(const char *name))(void **);  // in the kernel's own file
+
+[[noreturn]] void fault(const char *kind, const char *format, ...) {
+  char text[4096];
+  va_list values;
+  va_start(values, format);
+  vsnprintf(text, sizeof text, format, values);
+  va_end(values);
+  std::string report = std::string("fault\n") + kind + "\n" + text + "\n";
+  for (size_t done = 0; done < report.size();) {
+    ssize_t more = write(1, report.data() + done, report.size() - done);
+    if (more <= 0) break;
+    done += more;
+  }
+  _exit(0);
+}
+
+const char *kept(const std::string &text) {
+  static std::set<std::string> all;
+  return all.insert(text).first->c_str();
+}
+
+std::string at(uintptr_t place) {
+  char text[32];
+  snprintf(text, sizeof text, "{%lx}", static_cast<unsigned long>(place));
+  return text;
+}
+
+bool in_image(uintptr_t address) {
+  return address >= reinterpret_cast<uintptr_t>(&__executable_start) && address < reinterpret_cast<uintptr_t>(&_end);
+}
+
+static void on_signal(int number, siginfo_t *found, void *context) {
+  uintptr_t place = 0;
+#ifdef __x86_64__
+  place = static_cast<uintptr_t>(static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RIP]) + 1;
+#else
+  (void)context;
+#endif
+  fault("crash", "signal %d at %s %s", number, where(reinterpret_cast<uintptr_t>(found->si_addr)).c_str(), at(place).c_str());
+}
+
+// Alone between unreadable pages, and aligned to `align` and no better.
+static uintptr_t place_buffer(size_t bytes, size_t align) {
+  size_t room = (bytes + align + 4095) / 4096 * 4096;
+  auto *made = static_cast<char *>(mmap(nullptr, room + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  mprotect(made + 4096, room, PROT_READ | PROT_WRITE);
+  std::memset(made + 4096, 0xff, room);
+  return reinterpret_cast<uintptr_t>(made) + 4096 + align;
+}
+
+static void run_launch() {
+  first_team = team + 1;
+  Index count{launch->grid.x / launch->cluster.x, launch->grid.y / launch->cluster.y, launch->grid.z / launch->cluster.z};
+  blocks.assign(launch->cluster.x * launch->cluster.y * launch->cluster.z, Block{});
+  allocate_shared();
+  size_t teams = size_t(count.x) * count.y * count.z;
+  std::vector<size_t> order(teams);
+  for (size_t i = 0; i < teams; i++) order[i] = i;
+  for (size_t i = teams; i > 1; i--) std::swap(order[i - 1], order[roll(static_cast<uint32_t>(i))]);
+  for (size_t number : order) {
+    team++;
+    auto x = static_cast<unsigned>(number % count.x), y = static_cast<unsigned>(number / count.x % count.y);
+    auto z = static_cast<unsigned>(number / (size_t(count.x) * count.y));
+    for (unsigned i = 0; i < blocks.size(); i++)
+      blocks[i].index = {x * launch->cluster.x + i % launch->cluster.x,
+                         y * launch->cluster.y + i / launch->cluster.x % launch->cluster.y,
+                         z * launch->cluster.z + i / (launch->cluster.x * launch->cluster.y)};
+    run_team();
+  }
+}
+
+static int work() {
+  std::string line, word;
+  std::vector<bool> filled, wanted;
+  std::deque<Launch> launches;
+  std::deque<int> sizes;
+  std::deque<TensorMap> maps;
+  while (std::getline(std::cin, line) && line != "data") {
+    std::istringstream words(line);
+    words >> word;
+    if (word == "seed") {
+      uint32_t given;
+      words >> given;
+      set_seed(given);
+    } else if (word == "cell") {
+      words >> shift;
+    } else if (word == "buffer") {  // name, bytes, bytes of an element, alignment, filled, writable
+      Region region;
+      size_t align;
+      bool fill;
+      words >> region.name >> region.bytes >> region.element >> align >> fill >> region.writable;
+      region.start = place_buffer(region.bytes, align);
+      region.cells.resize(((region.bytes - 1) >> shift) + 1);
+      for (Cell &cell : region.cells) cell.state = fill ? FULL : EMPTY;
+      filled.push_back(fill);
+      buffers.push_back(std::move(region));
+    } else if (word == "launch") {
+      Launch made;
+      words >> word >> made.grid.x >> made.grid.y >> made.grid.z >> made.block.x >> made.block.y >> made.block.z;
+      words >> made.cluster.x >> made.cluster.y >> made.cluster.z >> made.smem_bytes;
+      made.entry = entry_named(word.c_str());
+      if (!made.entry) fault("launch", "the source has no kernel %s", word.c_str());
+      launches.push_back(made);
+    } else {
+      int value;
+      words >> value;
+      if (word == "pointer") {
+        launches.back().arguments.push_back(&buffers[value].start);
+      } else if (word == "int") {
+        sizes.push_back(value);
+        launches.back().arguments.push_back(&sizes.back());
+      } else if (word == "map") {  // buffer, rank, bytes of an element, swizzle; then extents, strides and box
+        maps.emplace_back();
+        TensorMap &map = maps.back();
+        map.base = reinterpret_cast<char *>(buffers[value].start);
+        words >> map.rank >> map.element >> map.swizzle;
+        for (long *numbers : {map.dims, map.strides, map.box})
+          for (int axis = 0; axis < map.rank; axis++) words >> numbers[axis];
+        launches.back().arguments.push_back(&map);
+      } else {
+        fault("launch", "a plan says %s", line.c_str());
+      }
+    }
+  }
+  for (size_t i = 0; i < buffers.size(); i++)
+    if (filled[i]) std::cin.read(reinterpret_cast<char *>(buffers[i].start), static_cast<long>(buffers[i].bytes));
+  for (const Launch &one : launches) {
+    launch = &one;
+    run_launch();
+  }
+  std::cout << "done\n";
+  for (const Region &region : buffers) {
+    if (!region.writable) continue;
+    std::cout.write(reinterpret_cast<const char *>(region.start), static_cast<long>(region.bytes));
+  }
+  std::cout.flush();
+  return 0;
+}
+
+}  // namespace emu
+
+int main() {
+  static char spare[64 << 10];
+  stack_t alternate{};
+  alternate.ss_sp = spare;
+  alternate.ss_size = sizeof spare;
+  sigaltstack(&alternate, nullptr);
+  struct sigaction action{};
+  action.sa_sigaction = emu::on_signal;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigaction(number, &action, nullptr);
+  std::ios::sync_with_stdio(false);
+  return emu::work();
+}
