@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -10,11 +11,14 @@ import numpy.typing as npt
 
 from cake_tui.backends._inputs import EXACT_SETS
 from cake_tui.backends._reference import U
+from cake_tui.model.outcome import CheckFailure
 from cake_tui.model.problem import Problem
 
 Array = npt.NDArray[Any]
 Rule = Literal["random", "bits", "rounded"]
 ROUNDED_ULPS = 4.0
+ROUNDING_UNITS = 2.0**18  # bf16 inputs reach 2^15; beyond this it is no matter of rounding
+ROUNDING_SHARE = 0.05  # rounding shows everywhere, a wrong index in places
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -44,6 +48,26 @@ def rule_of(input_set: str, exact: bool, written: bool) -> Rule:
     if input_set not in EXACT_SETS or written:
         return "random"
     return "bits" if exact else "rounded"
+
+
+def failure_of(result: Comparison, input_set: str, written: bool, passed_sets: Iterable[str]) -> CheckFailure:
+    """Name a failed comparison: NaN, not exact, rounded inputs or sums, or simply beyond the bound.
+
+    `written` as in `rule_of`; `passed_sets` are the sets that were compared before, this one included.
+    """
+    if result.nans:
+        return "nan"
+    if input_set in EXACT_SETS and not written:
+        return "exact"
+    exact_passed = bool(set(passed_sets) & set(EXACT_SETS))
+    everywhere = result.bad_elements > ROUNDING_SHARE * result.elements
+    return "precision" if exact_passed and everywhere and result.worst_unit < ROUNDING_UNITS else "bound"
+
+
+def describe(result: Comparison) -> str:
+    """Say how many elements are wrong and by how much."""
+    worst = f"{result.max_abs_err:.3g} = {result.worst_unit:.3g} u*S"
+    return f"{result.bad_elements} of {result.elements} elements, worst {worst}"
 
 
 def compare(found: Array, value: Array, scale: Array, problem: Problem, rule: Rule) -> Comparison:

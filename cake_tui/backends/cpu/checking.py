@@ -14,15 +14,15 @@ from collections.abc import Callable, Mapping
 import msgspec
 import numpy as np
 
-from cake_tui.backends._bounds import Comparison, compare, rule_of
+from cake_tui.backends._bounds import Comparison, compare, describe, failure_of, rule_of
+from cake_tui.backends._element import NAN_BITS, Element, pick
 from cake_tui.backends._inputs import EXACT_SETS, inputs_of, make_inputs, sets_of
 from cake_tui.backends._reference import Reference
-from cake_tui.backends.cpu.element import Element, pick
 from cake_tui.backends.cpu.first import AnyReferee
 from cake_tui.backends.cpu.memory import POISONS, Array, Layout, name_regions
 from cake_tui.backends.cpu.runtime import Runtime
 from cake_tui.backends.cpu.state import ProcessState, mapped_bytes
-from cake_tui.backends.cpu.subject import Arm, Inputs, Libraries
+from cake_tui.backends.cpu.subject import Arm, Inputs, Libraries, touch
 from cake_tui.errors import Ended
 from cake_tui.model.facts import Agreement
 from cake_tui.model.jobs import Check, Checked
@@ -38,9 +38,6 @@ LEAK_CALLS = 10
 MOST_KEPT_BYTES = 128 << 20  # panels of all threads are far smaller
 REPLAY_NS = 20_000_000
 REPLAYS = (2, 200)  # fewest and most launches of the replayed batch
-ROUNDING_UNITS = 2.0**18  # bf16 inputs reach 2^15; beyond this it is no matter of rounding
-ROUNDING_SHARE = 0.05  # rounding shows everywhere, a wrong index in places
-NAN_BITS = 0x7FC00000
 
 
 class Checker:
@@ -122,22 +119,12 @@ class Checker:
             if result.passed:
                 self._passed.append(result)
                 continue
-            failure = instead or self._failure(result)
+            failure = instead or failure_of(result, self._set, self.referee.written, self._sets)
             reason = f"{name}{list(result.first_index)} is {result.found}, right is {result.expected:.9g}"
             for before, outputs in earlier.items():
                 if array.size > 1 and same_bits(array, outputs[name]) and np.ptp(np.nan_to_num(array)) > 0:
                     failure, reason = "stale", f"{name} is what an earlier call wrote for the inputs of {before}"
             raise self.wrong(failure, f"{reason}; {describe(result)}", result)
-
-    def _failure(self, result: Comparison) -> CheckFailure:
-        """Name a failed comparison: NaN, not exact, rounded inputs or sums, or simply beyond the bound."""
-        if result.nans:
-            return "nan"
-        if self._set in EXACT_SETS and not self.referee.written:
-            return "exact"
-        exact_passed = bool(self._sets.keys() & set(EXACT_SETS))
-        everywhere = result.bad_elements > ROUNDING_SHARE * result.elements
-        return "precision" if exact_passed and everywhere and result.worst_unit < ROUNDING_UNITS else "bound"
 
     def _change_element(self, case: _Case, values: Mapping[str, Array], before: Outputs) -> None:
         """One input element changes at the same addresses: the output follows, in a lone call and in a batch."""
@@ -150,7 +137,7 @@ class Checker:
         repeats = int(np.clip(REPLAY_NS // max(case.last_ns, 1), *REPLAYS))
         case.fill(values)
         case.arm.poison(0, {})
-        case.arm.run(repeats, element.touch(case.inputs.buffers))
+        case.arm.run(repeats, touch(element, case.inputs))
         batch = case.outputs()
         last = element.after_batch(values)
         case.look_around(last)
@@ -371,9 +358,3 @@ def fingerprint(outputs: Outputs) -> str:
 def _finite(value: float | None) -> float | None:
     """Leave out what JSON cannot hold."""
     return value if value is not None and math.isfinite(value) else None
-
-
-def describe(result: Comparison) -> str:
-    """Say how many elements are wrong and by how much."""
-    worst = f"{result.max_abs_err:.3g} = {result.worst_unit:.3g} u*S"
-    return f"{result.bad_elements} of {result.elements} elements, worst {worst}"

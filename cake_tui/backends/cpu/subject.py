@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cake_tui.backends._element import Element
 from cake_tui.backends._inputs import DTYPES, inputs_of, outputs_of
 from cake_tui.backends._values import dimensions
 from cake_tui.backends.cpu.memory import Array, Buffer, Layout
@@ -75,6 +76,11 @@ class Inputs:
         """Give the memory back."""
         for buffer in self.buffers.values():
             buffer.free()
+
+
+def touch(element: Element, inputs: Inputs, last: int = 0) -> Touch:
+    """Return an element that changes at its address in these inputs; after a batch it has pattern `last`."""
+    return Touch(inputs.buffers[element.name].address + 4 * element.index, element.in_turn(last))
 
 
 class Arm:

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from cake_tui.backends._bounds import compare
+from cake_tui.backends._element import pick
 from cake_tui.backends._inputs import inputs_of, make_inputs, outputs_of
 from cake_tui.backends.cpu.clock import read_clock
-from cake_tui.backends.cpu.element import pick
 from cake_tui.backends.cpu.first import AnyReferee, run_elsewhere
 from cake_tui.backends.cpu.memory import Array, name_regions
 from cake_tui.backends.cpu.runtime import Ran, Runtime
 from cake_tui.backends.cpu.state import ProcessState
-from cake_tui.backends.cpu.subject import Arm, Inputs, Libraries
+from cake_tui.backends.cpu.subject import Arm, Inputs, Libraries, touch
 from cake_tui.errors import Ended
 from cake_tui.model.jobs import Subject, Timed, TimePairs
 from cake_tui.model.measure import Pair, Series
@@ -62,8 +62,8 @@ class Bench:
 
     def sample(self, name: str, repeats: int, to_come: int = 0) -> Ran:
         """Run one arm's batch; the changed element ends other than before, and as `judge` expects with none to come."""
-        touch = None if self.element is None else self.element.touch(self.inputs.buffers, to_come)
-        ran = self.arms[name].run(repeats, touch, cold=self.problem.cache == "cold")
+        changes = None if self.element is None else touch(self.element, self.inputs, to_come)
+        ran = self.arms[name].run(repeats, changes, cold=self.problem.cache == "cold")
         self.launch_ns[name] = ran.ns // repeats
         return ran
 

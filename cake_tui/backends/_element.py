@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from cake_tui.backends._inputs import inputs_of
-from cake_tui.backends.cpu.memory import Array, Buffer
-from cake_tui.backends.cpu.runtime import Touch
 from cake_tui.model.problem import Problem
 
+Array = npt.NDArray[Any]
+
 VALUES = 7
+NAN_BITS = 0x7FC00000
 
 
 class Element(msgspec.Struct, frozen=True):
@@ -23,10 +26,10 @@ class Element(msgspec.Struct, frozen=True):
     index: int
     bits: tuple[int, ...]
 
-    def touch(self, buffers: Mapping[str, Buffer], last: int = 0) -> Touch:
-        """Return it at its address in these buffers; after a batch it has pattern `last`."""
+    def in_turn(self, last: int = 0) -> tuple[int, ...]:
+        """Return the patterns in an order after which a batch of any length ends with pattern `last`."""
         turn = last % len(self.bits)
-        return Touch(buffers[self.name].address + 4 * self.index, self.bits[turn:] + self.bits[:turn])
+        return self.bits[turn:] + self.bits[:turn]
 
     def after_batch(self, values: Mapping[str, Array], last: int = 0) -> dict[str, Array]:
         """Return the inputs as a batch leaves them."""
