@@ -61,6 +61,7 @@ launch first persistent 132 grid m = M/64, n = ceil(N/64) order grouped 8 cluste
   shared ring_a: bf16[S, 64, 64] align 1024 swizzle 128 ring
   barrier full[S] arrivals 1 + tile
   register frag: f32[64, 64] in math spread fragment m64n64k16.acc = 0
+  register part: f32[64, 16] order 1 0 spread 16 x 4 threads, 4 x 4 each, runs 1 x 4
   register best: f32 = inf
   register index: i32 = 0
   register state: f32[64] spread lanes 8

@@ -252,7 +252,9 @@ class Block:
             case ir.Reduce(scope=scope, scratch=scratch) | ir.Pick(scope=scope, scratch=scratch):
                 yield from self._collective(statement, scope, scratch, site, spans, who)
             case ir.Declare(buffer):
-                yield Forget(site, who, buffer.name)
+                # What all roles share is declared before any of them begins; no role forgets it for the others.
+                if role is not None or not self.roles or buffer.owner:
+                    yield Forget(site, who, buffer.name)
                 if buffer.init is not None:
                     yield Do(site, who, self._touches(statement, site, spans))
             case ir.Commit(group):

@@ -176,10 +176,15 @@ def names_deciding(refs: Iterable[Ref], condition: Expr | None, buffers: Mapping
 
 
 def moduli(exprs: Iterable[Expr], spans: Spans) -> set[int]:
-    """Return the known right-hand sides of ``%`` and ``/`` in expressions: the periods of their names."""
+    """Return the known right-hand sides of ``%`` and ``/`` in expressions: the periods of their names.
+
+    What is divided must change from round to round, as what `spans` does not hold at one value does.
+    """
     found: set[int] = set()
     for expr in exprs:
-        for divisor in _divisors(expr):
+        for divisor, divided in _divisors(expr):
+            if all(name in spans and spans[name][0] == spans[name][1] for name in divided):
+                continue
             try:
                 low, high = span_of(divisor, spans)
             except Unbounded:
@@ -190,5 +195,7 @@ def moduli(exprs: Iterable[Expr], spans: Spans) -> set[int]:
 
 
 @lru_cache(maxsize=1 << 12)
-def _divisors(expr: Expr) -> tuple[Expr, ...]:
-    return tuple(node.right for node in walk(expr) if isinstance(node, Binary) and node.op in ("%", "/"))
+def _divisors(expr: Expr) -> tuple[tuple[Expr, frozenset[str]], ...]:
+    """Right-hand sides of divisions, and the names in what they divide."""
+    divisions = (node for node in walk(expr) if isinstance(node, Binary) and node.op in ("%", "/"))
+    return tuple((node.right, names_in(node.left)) for node in divisions)

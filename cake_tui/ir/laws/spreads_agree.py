@@ -150,8 +150,9 @@ def _product(subject: Subject, path: Path, contract: ir.Contract, buffers: dict[
                 yield subject.refuse(
                     NAME,
                     path,
-                    f"{ref.buffer} is spread {mine[0]} threads, {mine[1]} each",
-                    f"as axis {axis} of {contract.target.buffer}: {theirs[0]} threads, {theirs[1]} each",
+                    f"{ref.buffer} is spread {mine[0]} threads, {mine[1]} each in runs of {mine[2]}",
+                    f"as axis {axis} of {contract.target.buffer}: {theirs[0]} threads, {theirs[1]} each, "
+                    f"runs {theirs[2]}",
                 )
 
 

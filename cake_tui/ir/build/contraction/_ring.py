@@ -33,36 +33,38 @@ def ring_knobs(problem: Problem, device: Device) -> tuple[Knob, ...]:
     return *block_knobs(problem, device, pad=4), Knob("stages", STAGES, 3)
 
 
-def arrive(block: Block, step: Expr, completes: Completion) -> tuple[Statement, ...]:
-    """Start the copies of one block of k into its slot of the rings; a is turned over, element by element."""
+def arrive(block: Block, turn: Expr, step: Expr, completes: Completion) -> tuple[Statement, ...]:
+    """Start the copies of the block of k `step` into the slot of a turn; a is turned over, element by element."""
     (left, in_rows), (right, in_columns) = block.operands(step)
     return (
-        Copy(left, Ref("a_tile", (step,)), "async_copy", None, completes, in_rows),
-        Copy(right, Ref("b_tile", (step,)), "async_copy", block.width, completes, in_columns),
+        Copy(left, Ref("a_tile", (turn,)), "async_copy", None, completes, in_rows),
+        Copy(right, Ref("b_tile", (turn,)), "async_copy", block.width, completes, in_columns),
     )
 
 
-def multiply(block: Block, step: Expr) -> For:
-    """Add the products of the block of k in one slot."""
-    return block.multiply(Ref("a_tile", (step, All(), Name("kk"))), Ref("b_tile", (step, Name("kk"), All())))
+def multiply(block: Block, turn: Expr) -> For:
+    """Add the products of the block of k in the slot of a turn."""
+    return block.multiply(Ref("a_tile", (turn, All(), Name("kk"))), Ref("b_tile", (turn, Name("kk"), All())))
 
 
-def turns(block: Block, start: Expr, stop: Expr) -> tuple[Statement, ...]:
+def turns(block: Block, count: Expr, first: Expr | None = None) -> tuple[Statement, ...]:
     """Fill all slots but one, then in turns: wait for the oldest, refill the one just used, multiply.
 
-    One barrier a turn does for both: behind it the oldest copies of all threads are there, and all threads are done
-    with the slot that is filled next.
+    `count` turns take the blocks of k from `first` on. One barrier a turn does for both: behind it the oldest copies
+    of all threads are there, and all threads are done with the slot that is filled next.
     """
     group = Completion("group", LOADS)
-    ahead = parse("kb + stages - 1")
-    first = Binary("+", start, Name("slot")) if start != Number(0) else Name("slot")
-    fill = If(Binary("<", first, stop), arrive(block, first, group))
-    begin = For("slot", Number(0), parse("stages - 1"), (fill, Commit(LOADS)))
+
+    def fill(turn: Expr) -> If:
+        step = turn if first is None else Binary("+", first, turn)
+        return If(Binary("<", turn, count), arrive(block, turn, step, group))
+
+    begin = For("slot", Number(0), parse("stages - 1"), (fill(Name("slot")), Commit(LOADS)))
     turn = (
         WaitGroup(LOADS, parse("stages - 2")),
         Sync("block"),
-        If(Binary("<", ahead, stop), arrive(block, ahead, group)),
+        fill(parse("kb + stages - 1")),
         Commit(LOADS),
         multiply(block, Name("kb")),
     )
-    return begin, For("kb", start, stop, turn, stages=Name("stages"))
+    return begin, For("kb", Number(0), count, turn, stages=Name("stages"))

@@ -8,7 +8,7 @@ from cake_tui.ir.build import Structure
 from cake_tui.ir.build.contraction._block import Block, multiples_of
 from cake_tui.ir.build.contraction._problem import contraction_of
 from cake_tui.ir.build.contraction._ring import ring_knobs, turns
-from cake_tui.ir.expr import Name, Number, parse
+from cake_tui.ir.expr import Name, parse
 from cake_tui.ir.program import Program
 from cake_tui.model.device import Device, Target
 from cake_tui.model.problem import Problem
@@ -37,7 +37,7 @@ class Pipelined:
         body = (
             *block.tiles(Name("stages")),
             block.accumulator(),
-            *turns(block, Number(0), block.steps),
+            *turns(block, block.steps),
             block.finish(),
         )
         launch = block.launch("matmul", body, parse("threads_x*threads_y"))
