@@ -13,7 +13,7 @@ import msgspec
 
 from cake_tui.model.device import Device, Target
 from cake_tui.model.facts import StaticFacts
-from cake_tui.model.jobs import BuildJob, BuildReply, EvaluatorJob, EvaluatorReply
+from cake_tui.model.jobs import BuildJob, BuildReply, EvaluatorJob, EvaluatorReply, Inspect, Inspected
 
 
 class Compiler(msgspec.Struct, frozen=True):
@@ -31,6 +31,19 @@ class Host(Protocol):
 
     def close(self) -> None:
         """End child processes and give memory back."""
+
+
+class Inspector(Protocol):
+    """Runs kernels under a tool; a backend that has one says so in its attribute `inspector`."""
+
+    def command(self, job: Inspect, store: Path, device: Device, folder: Path) -> tuple[str, ...]:
+        """Write what the tool needs into `folder` and return its command.
+
+        Raises UserError (ENVIRONMENT), "what; cure", where the tool is not there.
+        """
+
+    def read(self, job: Inspect, folder: Path, output: str, *, timed_out: bool) -> Inspected:
+        """Read what the ended tool left in `folder` and printed; never raises for what it left half done."""
 
 
 class Backend(Protocol):

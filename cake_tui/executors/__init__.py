@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from cake_tui.model.device import Device
-from cake_tui.model.jobs import BuildJob, BuildReply, EvaluatorJob, EvaluatorReply
+from cake_tui.model.jobs import BuildJob, BuildReply, EvaluatorJob, EvaluatorReply, Inspect, Inspected
 
 Wait = Callable[[], None]
 """Called at least every 50 ms during long waits; what it raises ends the work in flight and travels on."""
@@ -24,6 +24,9 @@ class Executor(Protocol):
 
     def evaluate(self, job: EvaluatorJob, timeout_s: float, wait: Wait | None = None) -> EvaluatorReply:
         """Run one job on the evaluator; `Lost` when it died, hung or took too much memory, and was replaced."""
+
+    def inspect(self, job: Inspect, timeout_s: float, wait: Wait | None = None) -> Inspected:
+        """Run kernels under a tool in a process of its own, while nothing else uses the device."""
 
     def wait_for_room(self, on_full: OnFull) -> None:
         """Have `on_full` wait where a file of the store finds no space, instead of raising."""

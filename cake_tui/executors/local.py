@@ -23,6 +23,7 @@ from cake_tui.errors import UserError
 from cake_tui.executors import ExecutorFactory, OnFull, Wait, _leash
 from cake_tui.executors._child import Child
 from cake_tui.executors._compile import Compile
+from cake_tui.executors._inspect import Limits, inspect
 from cake_tui.executors._patience import TICK_S, Limit
 from cake_tui.executors._room import Room
 from cake_tui.model import layout
@@ -33,6 +34,8 @@ from cake_tui.model.jobs import (
     Built,
     EvaluatorJob,
     EvaluatorReply,
+    Inspect,
+    Inspected,
     Lost,
     NotBuilt,
     Refused,
@@ -318,6 +321,17 @@ class Local:
     def _pause_builds(self, paused: bool) -> None:
         for one in self._compilers.values():
             one.pause(paused and not self._build_while_timing)
+
+    def inspect(self, job: Inspect, timeout_s: float, wait: Wait | None = None) -> Inspected:
+        """Run kernels under a tool; the evaluator has no job meanwhile, and compilers stand still."""
+        inspector = getattr(self._backend, "inspector", None)
+        if inspector is None:
+            return Inspected(refused=f"the {self._backend_name} backend has no {job.tool}")
+        self._pause_builds(True)
+        try:
+            return inspect(inspector, job, self.store, self.device, Limits(timeout_s, self._mark), wait)
+        finally:
+            self._pause_builds(False)
 
     # --- the end ----------------------------------------------------------------------------------------
 

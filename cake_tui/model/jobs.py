@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from cake_tui.model.facts import Agreement, StaticFacts
+from cake_tui.model.facts import Agreement, Profile, StaticFacts
 from cake_tui.model.lowered import Lowered
 from cake_tui.model.measure import Series
 from cake_tui.model.outcome import LaunchFailed, WrongAnswer
@@ -147,3 +147,39 @@ class Lost(msgspec.Struct, frozen=True, tag=True):
 
 
 EvaluatorReply = SelfTested | Checked | Refused | Timed | Lost
+
+# --- tools that run a kernel their own way ------------------------------------------------------------
+
+Tool = Literal["ncu", "memcheck", "racecheck"]
+
+
+class Inspect(msgspec.Struct, frozen=True, tag=True):
+    """Run candidates under a tool, in a process of its own: ``ncu`` counts, the others look for bad accesses.
+
+    `subjects` are candidates by number. ``ncu`` runs the last ranked shape, the others the smallest one of each
+    subject's plans. `seed` fills the inputs.
+    """
+
+    problem: Problem
+    tool: Tool
+    subjects: tuple[tuple[int, Subject], ...]
+    seed: int
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """What a tool says of one candidate; `complaints` are the first of `errors` in the tool's words."""
+
+    candidate: int
+    profile: Profile | None = None
+    errors: int = 0
+    complaints: tuple[str, ...] = ()
+    failed: str = ""  # why it could not be run
+
+
+class Inspected(msgspec.Struct, frozen=True, tag=True):
+    """A tool's answers. Where it could not run at all, `refused` says why and `cure` what mends it."""
+
+    seen: tuple[Seen, ...] = ()
+    seconds: float = 0.0
+    refused: str = ""
+    cure: str = ""
