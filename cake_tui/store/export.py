@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -50,11 +51,16 @@ def bundle(folder: Path, history: History, candidate: int | None = None, *, allo
 
 
 def save(path: Path, text: str, *, force: bool) -> None:
-    """Write an export whole or not at all; raises UserError where the file is there or cannot be written."""
-    if path.exists() and not force:
+    """Write an export whole or not at all; raises UserError where the file is there or cannot be written.
+
+    `force` replaces a file, or what a link leads to; never a folder, a device or a pipe.
+    """
+    if os.path.lexists(path) and not force:
         raise UserError(f"{path} is there already; overwrite it: --force, or choose another --output")
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path} is no file; choose another --output")
     try:
-        write_whole(path, text.encode("utf-8"))
+        write_whole(path.resolve() if path.is_symlink() else path, text.encode("utf-8"))
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}; choose another --output") from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +63,26 @@ def test_an_existing_file_is_overwritten_only_with_force(finished: Path) -> None
     assert "--force" in refused.stderr
     assert (finished / "mine.c").read_text(encoding="utf-8") == "precious"
     assert cake(*words, "--force", cwd=finished).returncode == 0
+
+
+def test_force_replaces_files_and_what_links_lead_to_and_nothing_else(finished: Path) -> None:
+    folder = finished / "kinds"
+    folder.mkdir()
+    os.mkfifo(folder / "pipe")
+    (folder / "folder").mkdir()
+    (folder / "file").write_text("old", encoding="utf-8")
+    (folder / "link").symlink_to("file")
+    (folder / "dangling").symlink_to("made")
+    for name in ("pipe", "folder", "link", "dangling"):
+        words = ("export", "s", "--output", f"kinds/{name}", "--allow-simulated")
+        assert cake(*words, cwd=finished).returncode == 2
+        assert cake(*words, "--force", cwd=finished).returncode == (2 if name in ("pipe", "folder") else 0)
+    assert (folder / "pipe").is_fifo()
+    assert list((folder / "folder").iterdir()) == []
+    for name, target in (("link", "file"), ("dangling", "made")):
+        assert (folder / name).is_symlink()
+        assert "SIMULATED" in (folder / target).read_text(encoding="utf-8")
+    assert len(list(folder.iterdir())) == 6
 
 
 @pytest.mark.parametrize(
