@@ -28,7 +28,7 @@ launch main grid m = M/BM, n = N/BN threads 384
   warp_role load kind loader warps 0 to 3 registers 40   warp_role compute warps 4 to 11 registers 232
   shared As: f32[S, BM, BK] swizzle 64 ring      shared Bs: f32[S, BK, BN] ring
   barrier full[S] arrivals 1                barrier empty[S] arrivals 8
-  register acc: f32[BM, BN] in compute spread 16 x 16 threads, 8 x 8 each = 0
+  register acc: f32[BM, BN] in compute spread 16 x 16 threads, 8 x 8 each, runs 1 x 4 = 0
   role load, one thread:
     for k in 0..K/BK pipeline_stage S:
       wait empty[k]
@@ -61,7 +61,6 @@ launch first persistent 132 grid m = M/64, n = ceil(N/64) order grouped 8 cluste
   shared ring_a: bf16[S, 64, 64] align 1024 swizzle 128 ring
   barrier full[S] arrivals 1 + tile
   register frag: f32[64, 64] in math spread fragment m64n64k16.acc = 0
-  register part: f32[64, 16] order 1 0 spread 16 x 4 threads, 4 x 4 each, runs 1 x 4
   register best: f32 = inf
   register index: i32 = 0
   register state: f32[64] spread lanes 8
