@@ -54,6 +54,13 @@ class Frame:
         self.replaced[name] = value
         self.visible.add(name)
 
+    def define(self, name: str, value: Expr) -> None:
+        """Make a variable visible that the source sets to an expression."""
+        self.proofs.put(name, self.tidy(value))
+        self._forget(name)
+        self.replaced.pop(name, None)
+        self.visible.add(name)
+
     def knowing(self, conditions: Iterable[Expr]) -> Self:
         """Return a child in which conditions hold."""
         made = self.child()

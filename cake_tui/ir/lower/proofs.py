@@ -92,6 +92,16 @@ class Proofs:
         value = None if form is None else form.value
         return int(value) if value is not None and value == int(value) else None
 
+    def at_most(self, expr: Expr) -> int | None:
+        """Return an upper bound of an expression, None where nothing bounds it."""
+        form = self._form(expr)
+        return None if form is None else int(self.scope.greatest(form))
+
+    def multiple_of(self, expr: Expr, divisor: int) -> bool:
+        """Whether an expression is surely a multiple of a number."""
+        form = self._form(expr)
+        return form is not None and form.divisor() % divisor == 0
+
     def surely(self, comparison: Expr) -> bool:
         """Whether one comparison always holds; cheaper than `holds` where its failing would change nothing."""
         return self._proven(comparison)

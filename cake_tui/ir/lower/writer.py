@@ -17,17 +17,48 @@ class _Block:
 
     def __enter__(self) -> None:
         self.at = len(self.writer.lines)
-        self.writer.line(f"{self.head} {{")
+        self.writer.line(f"{self.head} {{".lstrip())
         self.writer.depth += 1
 
     def __exit__(self, *failure: object) -> None:
         writer = self.writer
         writer.depth -= 1
         inside = writer.lines[self.at + 1 :]
-        if len(inside) == 1 and self.head.startswith(("for", "if")) and inside[0].endswith(";"):
+        margin = "  " * (writer.depth + 1)
+        if inside and inside[0] == f"{margin}{{" and f"{margin}}}" not in inside[:-1] and inside[-1] == f"{margin}}}":
+            # Braces right inside braces.
+            writer.lines[self.at + 1 :] = [line[2:] for line in inside[1:-1]]
+            writer.line("}")
+        elif len(inside) == 1 and self.head.startswith(("for", "if")) and inside[0].endswith(";"):
             writer.lines[self.at] = writer.lines[self.at][:-2]
         else:
             writer.line("}")
+
+
+_DECLARES = re.compile(r"(?:const |unsigned |float |double |int |long |f16 |bf16 )")
+
+
+class _Scope:
+    """Braces that stay only where something is declared between them: what `Writer.scope` gives."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self.at = 0
+
+    def __enter__(self) -> None:
+        self.at = len(self.writer.lines)
+        self.writer.line("{")
+        self.writer.depth += 1
+
+    def __exit__(self, *failure: object) -> None:
+        writer = self.writer
+        margin = "  " * writer.depth
+        writer.depth -= 1
+        inside = writer.lines[self.at + 1 :]
+        if any(line.startswith(margin) and _DECLARES.match(line, len(margin)) for line in inside):
+            writer.line("}")
+        else:
+            writer.lines[self.at :] = [line[2:] for line in inside]
 
 
 class Writer:
@@ -52,6 +83,10 @@ class Writer:
     def block(self, head: str) -> _Block:
         """Add ``head {``, what the body adds, and ``}``; a body of one line goes without braces."""
         return _Block(self, head)
+
+    def scope(self) -> _Scope:
+        """Add braces around what declares variables of its own, none around what does not."""
+        return _Scope(self)
 
     def otherwise(self) -> None:
         """Join an else to the if block that just ended: its closing brace must still be there."""

@@ -11,40 +11,10 @@ from cake_tui.ir.expr import Binary, Expr, Name, Number, Ref, names_in, refs_in
 from cake_tui.ir.lower.c.frame import CFrame
 from cake_tui.ir.lower.c.values import Values, register_place
 from cake_tui.ir.lower.frame import chunk
-from cake_tui.ir.lower.tiles import Shaped, TileAxis, address, at_end, guard_parts, rest_behind, shaped
-from cake_tui.ir.program import Assign, Contract, Copy, Guard
+from cake_tui.ir.lower.guards import sort_guard
+from cake_tui.ir.lower.tiles import Shaped, TileAxis, address, at_end, rest_behind, shaped
+from cake_tui.ir.program import Assign, Contract, Copy
 from cake_tui.ir.refusal import refuse
-
-
-class Asked(msgspec.Struct, frozen=True):
-    """What of a guard is left to test: for the whole statement, and for elements."""
-
-    whole: tuple[Expr, ...]
-    elements: tuple[Expr, ...]
-
-
-def sort_guard(frame: CFrame, guard: Guard | None, axes: tuple[TileAxis, ...]) -> Asked | None:
-    """Drop what is proven over the tile; None where nothing of the tile passes."""
-    names = {axis.name for axis in axes if axis.name}
-    inner = frame.child()
-    for axis in axes:
-        if axis.name:
-            inner.declare(axis.name, axis.start, Binary("+", axis.start, axis.length))
-    whole: list[Expr] = []
-    elements: list[Expr] = []
-    for condition in guard_parts(guard):
-        end = at_end(condition, axes)
-        if end is not None:
-            if not frame.proofs.surely(frame.tidy(end)):
-                elements.append(condition)
-            continue
-        simple = inner.tidy(condition)
-        holds = inner.proofs.holds(simple)
-        if holds is False:
-            return None
-        if holds is None:
-            (elements if names_in(simple) & names else whole).append(simple)
-    return Asked(tuple(whole), tuple(elements))
 
 
 def whole_conditions(

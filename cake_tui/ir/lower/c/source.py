@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from cake_tui.ir.expr import Number, Span, names_in
+from cake_tui.ir.expr import Number
 from cake_tui.ir.lower.c import prelude
 from cake_tui.ir.lower.c.frame import CFrame
 from cake_tui.ir.lower.c.needs import Needs
 from cake_tui.ir.lower.c.statements import lower_body
+from cake_tui.ir.lower.heading import check_names, names_of, title_of, used_in
 from cake_tui.ir.lower.indices import c_int
 from cake_tui.ir.lower.plan import entry_name
 from cake_tui.ir.lower.writer import Writer
-from cake_tui.ir.program import For, Launch, Program
+from cake_tui.ir.program import Launch, Program
 from cake_tui.ir.refusal import refuse
-from cake_tui.ir.walk import reads, walk, writes
 from cake_tui.model.lowered import Argument
 
 _KEYWORDS = frozenset(
@@ -36,14 +36,14 @@ _HEADERS = (
 
 def source_of(program: Program, arguments: Sequence[tuple[Argument, ...]]) -> str:
     """Return the C source of a program, its functions with these arguments; raises Ended(Rejected) for what c lacks."""
-    names = _names(program)
-    _check_names(names)
+    names = names_of(program)
+    check_names(names, _KEYWORDS, "c")
     needs = Needs()
     functions = [_function(program, launch, given, names, needs) for launch, given in zip(program.launches, arguments)]
     body = "\n".join(functions)
     types = "".join(prelude.text_for(dtype, lanes, stems) for (dtype, lanes), stems in sorted(needs.functions.items()))
     helpers = prelude.whole_functions(needs.whole) + types
-    used = _used(program, body)
+    used = used_in(program, body)
     constants = _constants(program, used)
     text = helpers + body
     includes = "".join(
@@ -51,25 +51,8 @@ def source_of(program: Program, arguments: Sequence[tuple[Argument, ...]]) -> st
         for name, words, pattern in _HEADERS
         if any(word in text for word in words) and pattern.search(text)
     )
-    parts = [f"// {_title(program, used)}\n", includes, constants, helpers, body]
+    parts = [f"// {title_of(program, used)}\n", includes, constants, helpers, body]
     return "\n".join(part for part in parts if part)
-
-
-def _title(program: Program, used: set[str]) -> str:
-    inside = ", ".join(
-        f"{const.name}={c_int(const.value)}" for const in program.consts if const.values and const.name in used
-    )
-    where = f"{program.name} for {program.arch}"
-    return f"{where}: {program.structure}({inside})" if program.structure else where
-
-
-def _used(program: Program, body: str) -> set[str]:
-    """Return the constants and sizes that the functions name, and those that these are made of."""
-    words = set(re.split(r"\W+", re.sub(r"#pragma.*", "", body)))
-    for const in reversed(program.consts):
-        if const.name in words:
-            words |= names_in(const.value)
-    return words
 
 
 def _constants(program: Program, used: set[str]) -> str:
@@ -119,25 +102,3 @@ def _parameters(program: Program, arguments: tuple[Argument, ...]) -> str:
         constant = "const " if buffer.space == "param" and buffer.access == "in" else ""
         texts.append(f"{constant}{prelude.ELEMENTS[buffer.dtype]} *restrict {buffer.name}")
     return ", ".join(texts)
-
-
-def _names(program: Program) -> frozenset[str]:
-    found = {size.name for size in program.sizes} | {const.name for const in program.consts}
-    found |= {buffer.name for buffer in program.buffers}
-    for launch in program.launches:
-        found |= {launch.name, *(axis.name for axis in launch.axes)}
-    for _, statement in walk(program):
-        if isinstance(statement, For):
-            found.add(statement.variable)
-        for ref in (*reads(statement), *writes(statement)):
-            found |= {index.axis for index in ref.indices if isinstance(index, Span) and index.axis}
-        buffer = getattr(statement, "buffer", None)
-        if buffer is not None:
-            found.add(buffer.name)
-    return frozenset(found)
-
-
-def _check_names(names: frozenset[str]) -> None:
-    for name in sorted(names):
-        if name in _KEYWORDS:
-            raise refuse("lowering", name, f"the name {name}", "a name that c does not keep for itself", step="lower")

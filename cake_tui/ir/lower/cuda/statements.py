@@ -1,0 +1,160 @@
+"""Statements in CUDA C++: loops, branches and declarations around the tiles; what cuda lacks is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cake_tui.ir.expr import Binary, Expr, Number, Ref
+from cake_tui.ir.lower.cuda.assignments import Map
+from cake_tui.ir.lower.cuda.elements import lower_assign, lower_atomic, lower_copy, lower_map
+from cake_tui.ir.lower.cuda.frame import CudaFrame
+from cake_tui.ir.lower.cuda.products import lower_outer
+from cake_tui.ir.lower.cuda.types import STORED
+from cake_tui.ir.lower.tiles import shaped
+from cake_tui.ir.program import (
+    Assign,
+    Atomic,
+    Buffer,
+    Contract,
+    Copy,
+    Declare,
+    For,
+    If,
+    Statement,
+    Sync,
+)
+from cake_tui.ir.refusal import refuse
+
+
+def lower_body(frame: CudaFrame, body: tuple[Statement, ...]) -> None:
+    """Lower the statements of one block, in order."""
+    inner = frame.child()
+    declared: list[tuple[str, int, int]] = []
+    for statement in body:
+        first = len(inner.writer.lines)
+        lower_statement(inner, statement)
+        if isinstance(statement, Declare):
+            declared.append((statement.buffer.name, first, len(inner.writer.lines)))
+    for name, first, last in reversed(declared):
+        inner.writer.drop_unused(name, first, last)
+
+
+def lower_statement(frame: CudaFrame, statement: Statement) -> None:
+    """Lower one statement."""
+    lower = _LOWERED.get(type(statement))
+    if lower is None:
+        kind = type(statement).__name__.lower()
+        raise refuse("lowering", kind, f"the statement {kind}", "one that lowering to cuda has", step="lower")
+    lower(frame, statement)
+
+
+def _for(frame: CudaFrame, loop: For) -> None:
+    inner = frame.child()
+    name = loop.variable
+    turns = frame.proofs.number(frame.tidy(Binary("-", loop.stop, loop.start)))
+    if turns is not None and turns <= 0:
+        return
+    if turns is not None and turns <= (frame.proofs.number(frame.tidy(loop.step)) or 0):
+        inner.replace(name, loop.start)
+        with frame.writer.scope():
+            lower_body(inner, loop.body)
+        return
+    inner.declare(name, loop.start, behind_last(frame, loop))
+    unroll = 1 if loop.unroll is None else frame.number(loop.unroll, "unroll")
+    if unroll > 1:
+        frame.writer.pragma(f"unroll {unroll}")
+    step = f"++{name}" if frame.tidy(loop.step) == Number(1) else f"{name} += {frame.c(loop.step)}"
+    start, stop = frame.c(loop.start), frame.c(loop.stop, 4)
+    with frame.writer.block(f"for ({frame.integer} {name} = {start}; {name} < {stop}; {step})"):
+        lower_body(inner, loop.body)
+
+
+def behind_last(frame: CudaFrame, loop: For) -> Expr:
+    """Return one more than the last value of a loop's variable where numbers tell it, else the loop's stop."""
+    start, stop, step = (frame.proofs.number(frame.tidy(expr)) for expr in (loop.start, loop.stop, loop.step))
+    if start is None or stop is None or not step:
+        return loop.stop
+    return Number(start + (stop - start - 1) // step * step + 1)
+
+
+def _if(frame: CudaFrame, branch: If) -> None:
+    condition = frame.tidy(branch.condition)
+    holds = frame.proofs.holds(condition)
+    if holds is not None:
+        with frame.writer.scope():
+            lower_body(frame, branch.then if holds else branch.orelse)
+        return
+    with frame.writer.block(f"if ({frame.c(condition)})"):
+        lower_body(frame.knowing([condition]), branch.then)
+    if branch.orelse:
+        frame.writer.otherwise()
+        with frame.writer.block("} else"):
+            lower_body(frame, branch.orelse)
+
+
+def _declare(frame: CudaFrame, statement: Declare) -> None:
+    buffer = statement.buffer
+    frame.buffers[buffer.name] = buffer
+    if buffer.space != "register":
+        return  # shared arrays stand at the head of the function
+    declare_registers(frame, buffer)
+
+
+def declare_registers(frame: CudaFrame, buffer: Buffer) -> None:
+    """Declare a thread's own part of a register buffer and fill it."""
+    holds = frame.holds(buffer)
+    text = "".join(f"[{frame.c(hold.each_expr)}]" for hold in holds if hold.each > 1)
+    head = f"{STORED[buffer.dtype]} {buffer.name}{text}"
+    if buffer.init == Number(0) and text:
+        frame.writer.line(f"{head} = {{}};")
+    elif buffer.init is not None and not text and isinstance(buffer.init, Number):
+        frame.writer.line(f"{head};")
+        line = len(frame.writer.lines)
+        _fill(frame, buffer)
+        # One element: its value stands with its declaration.
+        value = frame.writer.lines[line].split(" = ", 1)[1]
+        frame.writer.lines[line - 1 :] = [f"{frame.writer.lines[line - 1].rstrip(';')} = {value}"]
+    else:
+        frame.writer.line(f"{head};")
+        if buffer.init is not None:
+            _fill(frame, buffer)
+
+
+def _fill(frame: CudaFrame, buffer: Buffer) -> None:
+    assert buffer.init is not None  # the callers looked
+    ref = Ref(buffer.name)
+    lower_map(frame, Map(ref, buffer.init, "=", None), shaped(ref, frame.buffers).axes)
+
+
+def _contract(frame: CudaFrame, statement: Contract) -> None:
+    if statement.op != "outer":
+        raise refuse("lowering", statement.op, statement.op, "outer: no matrix instructions here", step="lower")
+    lower_outer(frame, statement)
+
+
+def _copy(frame: CudaFrame, statement: Copy) -> None:
+    if statement.kind != "copy":
+        raise refuse("lowering", statement.kind, statement.kind, "copy", step="lower")
+    lower_copy(frame, statement)
+
+
+def _sync(frame: CudaFrame, statement: Sync) -> None:
+    if statement.scope == "block":
+        frame.writer.line("__syncthreads();")
+    elif statement.scope == "warp":
+        frame.writer.line("__syncwarp();")
+    else:
+        raise refuse("lowering", "barrier", f"barrier {statement.scope}", "barrier block or warp", step="lower")
+
+
+_LOWERED: Mapping[type, Callable[[CudaFrame, Any], None]] = {
+    For: _for,
+    If: _if,
+    Declare: _declare,
+    Assign: lower_assign,
+    Copy: _copy,
+    Contract: _contract,
+    Atomic: lower_atomic,
+    Sync: _sync,
+}
