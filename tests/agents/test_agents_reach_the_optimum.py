@@ -68,8 +68,10 @@ def compare(surface: Surface, target_us: float, soak: bool) -> str:
 
 
 def replayed(table: RecordedSurface, agent: str, share: float, seeds: Iterable[int]) -> float:
+    """Without screening, as the samples were recorded: what is compared is the agents, not the cost model."""
     target_us = table.optimum_us / share
-    return median_candidates([Replay(table, make(agent), seed).run(table.count, target_us) for seed in seeds])
+    runs = (Replay(table, make(agent), seed, screen=False).run(table.count, target_us) for seed in seeds)
+    return median_candidates(list(runs))
 
 
 def drawn(table: RecordedSurface, share: float) -> float:
@@ -87,7 +89,9 @@ def test_bandit_needs_at_most_half_of_random_searchs_candidates(
 
 @pytest.mark.parametrize("sample", [*RECORDED, 512, 389], ids=lambda one: getattr(one, "name", one))
 def test_bandit_is_as_much_better_on_a_recorded_sample(sample: Path | int, capsys: pytest.CaptureFixture[str]) -> None:
-    """Random search on a random sample is drawing from it; 95 % asks for more than good defaults."""
+    """Rows in an order drawn anew stand for random search at 90 %, which good first settings may reach by themselves:
+    then both agents are there after a handful. At 95 % the `random` agent, replayed alike, is the yardstick too.
+    """
     if isinstance(sample, int):
         table = RecordedSurface.sample(sample)
     else:
@@ -95,11 +99,22 @@ def test_bandit_is_as_much_better_on_a_recorded_sample(sample: Path | int, capsy
         if history.session is None or history.session.agent != "random":
             pytest.skip(f"{sample.name} is no sample of the random agent")
         table = RecordedSurface.of(history)
+    seeds = range(20)
     for share in (SHARE, 0.95):
-        bandit, random = replayed(table, "bandit", share, range(20)), drawn(table, share)
+        bandit, random, rows = (
+            replayed(table, "bandit", share, seeds),
+            replayed(table, "random", share, seeds),
+            drawn(table, share),
+        )
         with capsys.disabled():
-            print(f"\n{sample} ({table.count} times), candidates to {share:.0%}: bandit {bandit:g}, drawn {random:g}")
-        assert 2 * bandit <= random
+            print(
+                f"\n{sample} ({table.count} times), median candidates to {share:.0%}: bandit {bandit:g}, "
+                f"random agent {random:g}, rows drawn {rows:g}"
+            )
+        assert bandit <= random
+        assert 2 * bandit <= rows
+        if share > SHARE and bandit > 2:  # not already there with the first settings of two structures
+            assert 2 * bandit <= random
     micro = replayed(table, "micro", SHARE, range(3))
     assert 2 * micro > drawn(table, SHARE) or math.isinf(micro)
 
