@@ -5,25 +5,21 @@ from __future__ import annotations
 import argparse
 import ctypes
 import os
-import sys
 import time
-import traceback
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
-from cake_tui.backends._inputs import inputs_of, make_inputs, operands, outputs_of
+from cake_tui.backends._inputs import make_inputs, operands
 from cake_tui.backends._parent import die_with
+from cake_tui.backends._peers import PeerAnswer, PeerOrder, biased, is_plain_product, say, serve
 from cake_tui.backends._reference import Referee
-from cake_tui.backends._values import axes
 from cake_tui.backends.cpu.device import core_processors
-from cake_tui.backends.cpu.peers import PeerAnswer, PeerOrder, fastest_batch
-from cake_tui.ir.expr import Expr, parse
-from cake_tui.model.problem import BufferSpec, Problem
+from cake_tui.backends.cpu.peers import fastest_batch
+from cake_tui.model.problem import Problem
 
 
 def main() -> None:
@@ -35,21 +31,17 @@ def main() -> None:
     die_with(options.parent)
     np.ones((64, 64), np.float32) @ np.ones((64, 64), np.float32)  # the library's threads start
     _spread_threads()
-    _say(PeerAnswer(threads=_threads(), version=f"numpy {np.__version__}"))
-    work: Callable[[], Any] | None = None
-    decoder = msgspec.json.Decoder(PeerOrder)
-    for line in sys.stdin.buffer:
-        try:
-            order = decoder.decode(line)
-            if order.problem is not None and order.shape is not None:
-                work = _work(order.problem, make_inputs(order.problem, order.shape, "default", order.seed))
-                work()
-            ns = 0
-            if work is not None and order.repeats:
-                ns = fastest_batch(partial(_batch, work, order.repeats), order.sample_ns)
-            _say(PeerAnswer(ns=ns))
-        except Exception:  # noqa: BLE001 - a process boundary: the last line of the traceback travels
-            _say(PeerAnswer(error=traceback.format_exc().strip().splitlines()[-1]))
+    say(PeerAnswer(threads=_threads(), version=f"numpy {np.__version__}"))
+    serve(_prepare)
+
+
+def _prepare(order: PeerOrder) -> Callable[[int, int], int]:
+    """Make the order's work ready; return what runs batches of it and gives the fastest one's nanoseconds."""
+    assert order.problem is not None
+    assert order.shape is not None
+    work = _work(order.problem, make_inputs(order.problem, order.shape, "default", order.seed))
+    work()
+    return lambda repeats, sample_ns: fastest_batch(partial(_batch, work, repeats), sample_ns)
 
 
 def _batch(work: Callable[[], Any], repeats: int) -> int:
@@ -63,16 +55,13 @@ def _batch(work: Callable[[], Any], repeats: int) -> int:
 def _work(problem: Problem, inputs: dict[str, Any]) -> Callable[[], Any]:
     """Return the work to time: a matrix product, bias and ReLU in place; other values as numpy evaluates them."""
     factors = operands(problem)
-    extra = [spec for spec in inputs_of(problem) if factors and spec not in factors]
     referee = Referee(problem, np, _erf)
-    plain = factors and all(spec.dtype == "f32" for spec in factors) and problem.reference is None
-    if not plain or factors is None or [len(axes(spec)) for spec in factors] != [2, 2]:
+    if factors is None or not is_plain_product(problem):
         return lambda: referee.in_single(inputs)
     a, b = (inputs[spec.name] for spec in factors)
     out = np.empty((a.shape[0], b.shape[1]), np.float32)
-    columns = outputs_of(problem)[0].shape[-1:]
-    if len(extra) == 1 and extra[0].shape == columns and parse(problem.value) == _biased(extra[0]):
-        bias = inputs[extra[0].name]
+    if (found := biased(problem, "relu")) is not None:
+        bias = inputs[found.name]
 
         def fused() -> None:
             np.matmul(a, b, out=out)
@@ -86,11 +75,6 @@ def _work(problem: Problem, inputs: dict[str, Any]) -> Callable[[], Any]:
         return referee.value_of(out, inputs)
 
     return general
-
-
-def _biased(bias: BufferSpec) -> Expr:
-    """Return the value that the in-place work computes."""
-    return parse(f"relu(acc + {bias.name}[{axes(bias)[0]}])")
 
 
 def _erf(values: Any) -> Any:
@@ -128,11 +112,6 @@ def _threads() -> int | None:
             if hasattr(library, name):
                 return int(getattr(library, name)())
     return None
-
-
-def _say(answer: PeerAnswer) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
-    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-import cake_tui
+from cake_tui.backends._peers import PeerProcess
 from cake_tui.backends.cpu.clock import read_clock
 from cake_tui.backends.cpu.runtime import Runtime
-from cake_tui.backends.cpu.subject import Libraries, failed
+from cake_tui.backends.cpu.subject import Libraries
 from cake_tui.backends.cpu.timing import Bench, Repeats, repeats_for, timed_shapes
-from cake_tui.config import child_environment
 from cake_tui.errors import Ended, UserError, did_you_mean
 from cake_tui.model.jobs import Timed, TimePeer
 from cake_tui.model.measure import Pair, Series
@@ -43,25 +36,6 @@ SETTLE_S = 0.05  # at most, for threads to fall asleep; usually a third of a mil
 LOOK_S = 0.0005
 
 
-class PeerOrder(msgspec.Struct, frozen=True):
-    """One line to a peer: prepare a problem's shape from a seed, or run it so often, in batches for `sample_ns`."""
-
-    problem: Problem | None = None
-    shape: Shape | None = None
-    seed: int = 0
-    repeats: int = 0  # a batch
-    sample_ns: int = 0  # 0: one batch
-
-
-class PeerAnswer(msgspec.Struct, frozen=True):
-    """One line from a peer: nanoseconds of the fastest batch; at first its threads and version."""
-
-    ns: int = 0
-    threads: int | None = None
-    version: str = ""
-    error: str | None = None
-
-
 def fastest_batch(run: Callable[[], int], sample_ns: int) -> int:
     """Run batches until `sample_ns` have passed, ten at least unless they are long; return the shortest time."""
     best = spent = run()
@@ -79,31 +53,18 @@ def settle(asleep: Callable[[], bool]) -> None:
         time.sleep(LOOK_S)
 
 
-class Peer:
+class Peer(PeerProcess):
     """One running peer process; raises Ended(LaunchFailed) where it ends or fails, for that is no bug of ours."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        root = str(Path(cake_tui.__file__).parents[1])
-        path = os.pathsep.join([root, *(entry for entry in sys.path if entry)])
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "cake_tui.backends.cpu._peer", "--peer", name, "--parent", str(os.getpid())],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env=child_environment(DROPPED, PYTHONPATH=path, OPENBLAS_THREAD_TIMEOUT=BLAS_TIMEOUT),
-        )  # fmt: skip
-        hello = self._line()
-        self.threads, self.version = hello.threads, hello.version
-
-    def prepare(self, problem: Problem, shape: Shape, seed: int) -> None:
-        """Have it make its inputs, the same that the kernel gets."""
-        self._ask(PeerOrder(problem, shape, seed))
+        super().__init__("cake_tui.backends.cpu._peer", name, DROPPED, {"OPENBLAS_THREAD_TIMEOUT": BLAS_TIMEOUT})
 
     def run(self, repeats: int, sample_ns: int = 0) -> int:
         """Have it do the work `repeats` times, in batches for `sample_ns`; return nanoseconds of the fastest batch.
 
         Its threads sleep when this returns, where nothing else wakes them.
         """
-        ns = self._ask(PeerOrder(repeats=repeats, sample_ns=sample_ns)).ns
+        ns = super().run(repeats, sample_ns)
         settle(self.asleep)
         return ns
 
@@ -113,38 +74,12 @@ class Peer:
 
     def asleep(self) -> bool:
         """Say whether none of its threads runs or would like to."""
-        tasks = Path(f"/proc/{self._process.pid}/task")
+        tasks = Path(f"/proc/{self.pid}/task")
         try:
             states = [(task / "stat").read_bytes().rpartition(b") ")[2][:1] for task in tasks.iterdir()]
         except OSError:  # a thread ended meanwhile: look again
             return False
         return b"R" not in states
-
-    def end(self) -> None:
-        """End it."""
-        self._process.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
-
-    def _ask(self, order: PeerOrder) -> PeerAnswer:
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # its end shows when the answer is read
-            self._process.stdin.write(msgspec.json.encode(order) + b"\n")
-            self._process.stdin.flush()
-        return self._line()
-
-    def _line(self) -> PeerAnswer:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise failed(f"peer {self.name} ended with status {self._process.wait()}")
-        answer = msgspec.json.decode(line, type=PeerAnswer)
-        if answer.error is not None:
-            raise failed(f"peer {self.name} failed: {answer.error}")
-        return answer
 
 
 class Peers:
