@@ -2,9 +2,9 @@
 
     python -m tests.benchmarks.agents [--seeds 20] [--first-seed 0] [--recorded SESSION_FOLDER] [--keep]
 
-The bandit's constants were chosen on seeds 0 to 11: `--first-seed 100` asks seeds that it never saw. Medians over seeds on the three simulated surfaces (and on a recorded session), for each agent of the package that
-needs nothing but a menu, and for the bandit without its macro level; then the time of one `propose` after 600 and
-20,000 rows.
+The bandit's constants were chosen on seeds 0 to 11: `--first-seed 100` asks seeds that it never saw. Medians over
+seeds on the three simulated surfaces (and on a recorded session), for each agent of the package that needs nothing
+but a menu, and for the bandit without its macro level; then the time of one `propose` after 600 and 20,000 rows.
 """
 
 from __future__ import annotations
