@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
@@ -16,6 +17,7 @@ from cake_tui.config import user_name
 from cake_tui.errors import UserError
 from cake_tui.tui import format as fmt
 from cake_tui.tui.bridge import Bridge
+from cake_tui.tui.driver import TerminalDriver
 from cake_tui.tui.keys import KEYS
 from cake_tui.tui.pane import Pane
 from cake_tui.tui.screens.inject import Inject
@@ -46,7 +48,7 @@ class CakeApp(App[int]):
         ascii: bool = False,  # noqa: A002 the flag's own name
         you: str | None = None,
     ) -> None:
-        super().__init__(ansi_color=True)
+        super().__init__(driver_class=TerminalDriver, ansi_color=True)
         self.theme = "ansi-dark"
         self.animation_level = "none"
         self.bridge = bridge
@@ -59,6 +61,7 @@ class CakeApp(App[int]):
         self.pending: dict[str, str] = {}
         self.message: tuple[str, str] | None = None
         self.crash: BaseException | None = None
+        self.leaving: Callable[[], object] = lambda: None
         self._message_until = 0.0
         self._readings_at = 0.0
         self._main: Main | None = None
@@ -141,7 +144,10 @@ class CakeApp(App[int]):
         self._close_messages_no_wait()
 
     def panic(self, *renderables: Any) -> None:
-        """Textual's own threads end here when the terminal fails them."""
+        """Textual's own threads end here; what they say is their traceback with locals, of which a line is kept."""
+        stacks = [stack for shown in renderables if (trace := getattr(shown, "trace", None)) for stack in trace.stacks]
+        words = [f"{stack.exc_type}: {stack.exc_value}" for stack in stacks[-1:]]
+        self.crash = self.crash or RuntimeError(" ".join(["a thread of the screen ended", *words]))
         self._return_code = 1
         self._close_messages_no_wait()
 
@@ -154,7 +160,28 @@ class CakeApp(App[int]):
 
     def action_detach(self) -> None:
         """Leave the screen; the run goes on."""
+        self.leaving()
         self.exit(0)
+
+    def action_redraw(self) -> None:
+        """Send every cell and every mode again: another program, or a lost connection, may have changed them."""
+        if isinstance(self._driver, TerminalDriver):
+            self._driver.reassert()
+        for screen in self.screen_stack:
+            screen.refresh(layout=True)
+            for widget in screen.query("*"):
+                widget.refresh()
+        self.repaint()
+
+    def on_app_focus(self, event: events.AppFocus) -> None:
+        """The terminal is looked at again: artefacts of its absence go."""
+        event.prevent_default()
+        if not self.slow_link:
+            self.action_redraw()
+
+    def on_app_blur(self, event: events.AppBlur) -> None:
+        """Another window: the chosen pane stays the chosen one, and nothing is sent."""
+        event.prevent_default()
 
     def set_pace(self, slow: bool) -> None:
         """Choose how often the screen is drawn."""

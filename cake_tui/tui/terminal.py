@@ -14,7 +14,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
-GRACE_S = 1.2
+GRACE_S = 1.5
 # Mouse reporting, focus and paste modes, in-band resize, kitty keys off; line wrap and cursor on; main screen.
 RESET = (
     "\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l\x1b[?1004l\x1b[?2004l\x1b[?2048l\x1b[<u"
@@ -61,6 +61,10 @@ class TerminalGuard:
         os.close(self._wake_read)
         os.close(self._wake_write)
 
+    def hurry(self) -> None:
+        """The person leaves: see that it takes two seconds at most, also where the terminal takes no more output."""
+        self._poke()
+
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self.ended_by = self.ended_by or number
         self._poke()
@@ -80,11 +84,12 @@ class TerminalGuard:
                 self.ended_by = self.ended_by or signal.SIGHUP
         if self._done.is_set():
             return
-        with suppress(RuntimeError):
-            self._leave()
+        if self.ended_by:
+            with suppress(RuntimeError):
+                self._leave()
         if not self._done.wait(GRACE_S):
             self._restore(also_screen=True)
-            os._exit(128 + (self.ended_by or signal.SIGHUP))
+            os._exit(128 + self.ended_by if self.ended_by else 0)
 
     def _restore(self, also_screen: bool) -> None:
         if self._before is not None:

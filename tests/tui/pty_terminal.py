@@ -91,6 +91,10 @@ class PtyTerminal:
         """The screen as text."""
         return "\n".join(line.rstrip() for line in self.screen.display)
 
+    def scribble(self, data: bytes) -> None:
+        """Write onto the screen past the viewer, as another program does."""
+        self._stream.feed(data)
+
     def wait_for(self, text: str, seconds: float = 15.0) -> str:
         """Read until the screen shows a text; fails with the screen otherwise."""
         until = time.monotonic() + seconds

@@ -29,6 +29,7 @@ class Dialog(ModalScreen[None], inherit_bindings=False):
 
     BINDINGS = [
         Binding("escape", "dismiss_dialog", "close", id="dialog.close"),
+        Binding("ctrl+l", "app.redraw", "redraw", id="screen.redraw", show=False, priority=True),
         Binding("up,k", "scroll(-1)", "up", show=False),
         Binding("down,j", "scroll(1)", "down", show=False),
         Binding("pageup", "scroll_page(-1)", "page up", show=False),
