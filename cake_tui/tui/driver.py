@@ -122,7 +122,8 @@ class TerminalDriver(LinuxDriver):
         for _ in range(100):  # in the background the terminal refuses us: we are stopped again until it is ours
             self.resume_application_mode()
             if not self._must_signal_resume:
-                return self._awake()
+                self._awake()
+                return
 
     def _awake(self) -> None:
         self._app.call_later(self._app.action_redraw)  # type: ignore[attr-defined]

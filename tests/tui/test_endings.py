@@ -1,4 +1,4 @@
-"""Stopped, continued, disturbed, unread or held up: the screen comes back whole, and leaving takes two seconds at most."""
+"""Stopped, continued, disturbed, unread, held up: the screen comes back whole, and leaving takes two seconds."""
 
 from __future__ import annotations
 
