@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from cake_tui.agents._record import Record, Tried
 from cake_tui.menu import Menu
 from cake_tui.model.finding import Finding
 from cake_tui.model.history import History
+from cake_tui.model.neighbourhood import block_shape, explored, octaves
 from cake_tui.model.row import Row, Tally
 from cake_tui.model.schedule import Schedule
 
@@ -93,14 +93,7 @@ class Situation:
         best = tried.best
         if best is None or best.schedule is None:
             return set()
-        here = shape_of(best.schedule)
-        shapes = set()
-        for row in tried.measured[-WINDOW:]:
-            if row.number > best.number and row.proposal.base == best.number and row.schedule is not None:
-                shape = shape_of(row.schedule)
-                if shape is not None and shape != here:
-                    shapes.add(shape)
-        return shapes
+        return {octaves(shape) for shape in explored(tried.measured[-WINDOW:], best)}
 
 
 def is_explored(schedule: Schedule, here: Schedule, shapes: Collection[tuple[float, float]]) -> bool:
@@ -113,11 +106,8 @@ def is_explored(schedule: Schedule, here: Schedule, shapes: Collection[tuple[flo
 
 def shape_of(schedule: Schedule) -> tuple[float, float] | None:
     """The block's shape in octaves; None where the structure has no such knobs."""
-    knobs = dict(schedule.knobs)
-    x, y = knobs.get("threads_x"), knobs.get("threads_y")
-    if not isinstance(x, int) or not isinstance(y, int) or x < 1 or y < 1:
-        return None
-    return math.log2(x), math.log2(y)
+    shape = block_shape(schedule)
+    return None if shape is None else octaves(shape)
 
 
 def structure_of(row: Row) -> str:

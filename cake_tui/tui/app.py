@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
@@ -16,12 +15,16 @@ from cake_tui import registry
 from cake_tui.config import user_name
 from cake_tui.errors import UserError
 from cake_tui.tui import format as fmt
+from cake_tui.tui.arrangement import FILE as PANES_FILE
+from cake_tui.tui.arrangement import Arrangement
 from cake_tui.tui.bridge import Bridge
-from cake_tui.tui.driver import TerminalDriver
-from cake_tui.tui.keys import KEYS
+from cake_tui.tui.keymap import FILE as KEYS_FILE
+from cake_tui.tui.keymap import Keymap, read_keymap, shown
+from cake_tui.tui.keys import defaults, here, own_keys
 from cake_tui.tui.pane import Pane
 from cake_tui.tui.screens.inject import Inject
 from cake_tui.tui.screens.main import Main
+from cake_tui.tui.screens.switch import Switch
 from cake_tui.tui.views import View, view_of
 
 FAST_S, SLOW_S = 1.0, 10.0
@@ -47,8 +50,9 @@ class CakeApp(App[int]):
         slow_link: bool = False,
         ascii: bool = False,  # noqa: A002 the flag's own name
         you: str | None = None,
+        settings: Path | None = None,
     ) -> None:
-        super().__init__(driver_class=TerminalDriver, ansi_color=True)
+        super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
         self.animation_level = "none"
         self.bridge = bridge
@@ -56,12 +60,14 @@ class CakeApp(App[int]):
         self.slow_link = slow_link
         self.ascii = ascii
         self.you = you or user_name()
+        self.settings = settings  # folder of keys.toml and panes.toml; None: defaults, nothing is kept
+        self.opened_read_only = read_only
         self.chosen: int | None = None
         self.frozen = False
         self.pending: dict[str, str] = {}
         self.message: tuple[str, str] | None = None
+        self.mistakes: tuple[str, ...] = ()  # of the two files of settings
         self.crash: BaseException | None = None
-        self.leaving: Callable[[], object] = lambda: None
         self._message_until = 0.0
         self._readings_at = 0.0
         self._main: Main | None = None
@@ -72,7 +78,13 @@ class CakeApp(App[int]):
     def get_default_screen(self) -> Screen[Any]:
         """The screen of panes."""
         panes = load_panes()
-        self._main = Main(panes, replay=self.bridge.replay)
+        keymap, path = Keymap(), None
+        if self.settings is not None:
+            keymap, path = read_keymap(self.settings / KEYS_FILE, defaults(panes)), self.settings / PANES_FILE
+        arrangement = Arrangement([pane.pane_name for pane in panes], path)
+        self.set_keymap(dict(keymap.changed))
+        self.mistakes = (*keymap.mistakes, *arrangement.mistakes)
+        self._main = Main(panes, self.bridge.replay, keymap, arrangement)
         return self._main
 
     def on_mount(self) -> None:
@@ -80,6 +92,9 @@ class CakeApp(App[int]):
         self.bridge.poll()
         self._tick_timer = self.set_interval(SLOW_S if self.slow_link else FAST_S, self.tick)
         self.call_after_refresh(self.repaint)
+        if self.mistakes:
+            more = f" (and {len(self.mistakes) - 1} more: ? lists them)" if len(self.mistakes) > 1 else ""
+            self.say(self.mistakes[0] + more, "warn")
 
     def tick(self) -> None:
         """Once a second: fold what is new and draw what it changed; a frozen screen reads nothing."""
@@ -103,7 +118,7 @@ class CakeApp(App[int]):
         self._view = self.view()
         self._main.show(self._view)
         self._foot()
-        if isinstance(self.screen, Inject):
+        if isinstance(self.screen, Inject | Switch):
             self.screen.judge_again()
 
     def view(self) -> View:
@@ -144,10 +159,7 @@ class CakeApp(App[int]):
         self._close_messages_no_wait()
 
     def panic(self, *renderables: Any) -> None:
-        """Textual's own threads end here; what they say is their traceback with locals, of which a line is kept."""
-        stacks = [stack for shown in renderables if (trace := getattr(shown, "trace", None)) for stack in trace.stacks]
-        words = [f"{stack.exc_type}: {stack.exc_value}" for stack in stacks[-1:]]
-        self.crash = self.crash or RuntimeError(" ".join(["a thread of the screen ended", *words]))
+        """Textual's own threads end here when the terminal fails them."""
         self._return_code = 1
         self._close_messages_no_wait()
 
@@ -160,28 +172,16 @@ class CakeApp(App[int]):
 
     def action_detach(self) -> None:
         """Leave the screen; the run goes on."""
-        self.leaving()
         self.exit(0)
 
-    def action_redraw(self) -> None:
-        """Send every cell and every mode again: another program, or a lost connection, may have changed them."""
-        if isinstance(self._driver, TerminalDriver):
-            self._driver.reassert()
-        for screen in self.screen_stack:
-            screen.refresh(layout=True)
-            for widget in screen.query("*"):
-                widget.refresh()
+    def toggle_read_only(self) -> None:
+        """Send nothing, and back; a viewer that was opened so stays so."""
+        if self.opened_read_only:
+            self.say("opened with --read-only: it stays so until you leave", "warn")
+            return
+        self.read_only = not self.read_only
+        self.say("read-only: this viewer sends nothing" if self.read_only else "this viewer may send requests again")
         self.repaint()
-
-    def on_app_focus(self, event: events.AppFocus) -> None:
-        """The terminal is looked at again: artefacts of its absence go."""
-        event.prevent_default()
-        if not self.slow_link:
-            self.action_redraw()
-
-    def on_app_blur(self, event: events.AppBlur) -> None:
-        """Another window: the chosen pane stays the chosen one, and nothing is sent."""
-        event.prevent_default()
 
     def set_pace(self, slow: bool) -> None:
         """Choose how often the screen is drawn."""
@@ -251,14 +251,22 @@ class CakeApp(App[int]):
     # -- palette ---------------------------------------------------------------------------------------
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Every key by its name."""
-        for key in KEYS:
-            if key.where in ("both", "replay" if self.bridge.replay else "live") and "palette" not in key.id:
+        """Every key by its name, then what each pane can do."""
+        for key in here(self.bridge.replay):
+            if "palette" not in key.id:
                 yield SystemCommand(key.word or key.id.rpartition(".")[2], key.help, self._command(key.action))
+        if self._main is None:
+            return
+        for pane in self._main.tiles.panes:
+            go = self._command(f"pane('{pane.pane_name}')")
+            yield SystemCommand(f"go to {pane.title}", pane.help, go)
+            for binding in own_keys(type(pane)).values():
+                act = self._command(binding.action, pane)
+                yield SystemCommand(f"{pane.title}: {binding.description}", f"key {shown(binding.key)}", act)
 
-    def _command(self, action: str) -> Any:
+    def _command(self, action: str, pane: Pane | None = None) -> Any:
         async def act() -> None:
-            await self.run_action(action, self._main)
+            await self.run_action(action, pane or self._main)
 
         return act
 

@@ -40,11 +40,15 @@ class SessionFiles:
 
     def program(self, number: int) -> Text | None:
         """A candidate's program text (the IR)."""
-        return self._read(self.candidate(number) / layout.PROGRAM)
+        return self.text(number, layout.PROGRAM)
+
+    def text(self, number: int, name: str) -> Text | None:
+        """Any file of a candidate, by its name."""
+        return self._read(self.candidate(number) / name)
 
     def feedback_text(self, number: int) -> Text | None:
         """A candidate's feedback JSON, byte for byte."""
-        return self._read(self.candidate(number) / layout.FEEDBACK)
+        return self.text(number, layout.FEEDBACK)
 
     def feedback(self, number: int) -> dict[str, Any] | None:
         """A candidate's feedback, decoded; None where there is none or it is damaged."""

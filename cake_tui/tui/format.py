@@ -137,6 +137,17 @@ def spread(left: Line, right: Line, width: int) -> Line:
     return (*left, (" " * (room + 1 - size), ""), *right)
 
 
+def shifted(line: Line, left: int) -> Line:
+    """A line without its first `left` characters."""
+    if left <= 0:
+        return line
+    out: list[Span] = []
+    for text, tone in line:
+        out.append((text[left:], tone))
+        left = max(0, left - len(text))
+    return tuple(out)
+
+
 def wrap(text: str, width: int, indent: int = 0) -> list[str]:
     """Break a text at blanks into lines of at most `width` cells; words that are longer are broken hard."""
     out: list[str] = []

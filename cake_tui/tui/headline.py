@@ -82,6 +82,10 @@ def _best(view: View) -> list[Part]:
     if rate != figures.UNKNOWN:
         parts.append((95, ((rate, "strong"),)))
     parts.append((90, ((figures.ratio(history.speedup), "strong"), (" baseline", "dim"))))
+    if view.roof_us and history.incumbent_us:
+        parts.append(
+            (55, ((figures.percent(view.roof_us / history.incumbent_us, 0), "strong"), (" of the roof", "dim")))
+        )
     for name, peer in list(history.peers.items())[:3]:
         tone = "goodword" if peer.ratio >= 1 else "warnword"
         stale = "" if peer.against == history.incumbent else f" (#{peer.against})"

@@ -1,7 +1,8 @@
-"""C and CUDA text into toned lines, once per text, in a thread that never keeps the process alive."""
+"""C and CUDA text into toned lines, once per text, in a thread that never keeps the process alive; diffs of two."""
 
 from __future__ import annotations
 
+import difflib
 import threading
 from collections.abc import Callable
 
@@ -10,6 +11,7 @@ from cake_tui.tui.format import Line
 
 LINES_LIMIT = 5_000
 BYTES_LIMIT = 256 << 10
+DIFF_LINES = 3_000  # of each; difflib is quadratic where little is alike
 
 # Pygments' token names begin with these; the first that fits gives the tone.
 _TONES = (
@@ -42,6 +44,18 @@ def coloured(text: str, language: str) -> list[Line]:
                 spans.append((fmt.visible(piece), tone))
     lines.append(tuple(spans))
     return lines
+
+
+def source_diff(old: str, new: str, old_number: int, new_number: int) -> list[Line]:
+    """A unified diff of two candidates' sources."""
+    before, after = old.splitlines()[:DIFF_LINES], new.splitlines()[:DIFF_LINES]
+    lines: list[Line] = []
+    for line in difflib.unified_diff(before, after, f"#{old_number}", f"#{new_number}", n=3, lineterm=""):
+        tone = {"+": "added", "-": "removed", "@": "accent"}.get(line[:1], "")
+        lines.append(((fmt.visible(line), tone),))
+    if max(old.count("\n"), new.count("\n")) > DIFF_LINES:
+        lines.append(((f" only the first {DIFF_LINES:,} lines are compared", "warn"),))
+    return lines or [((" the sources are equal", "dim"),)]
 
 
 def _tone(token: str) -> str:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingsMap
+
+from cake_tui.tui.keymap import Keymap, shown
+from cake_tui.tui.pane import Pane
 
 
 @dataclass(frozen=True)
 class Key:
-    """A key, the action it starts, its words; `where` is live, replay or both; `rank` its place in the footer."""
+    """A binding by its id: keys, the action it starts, its words; `where` is live, replay or both.
+
+    `rank` is its place in the footer; those that do not fit there are in the help and the palette.
+    """
 
     id: str
     keys: str
@@ -19,54 +26,65 @@ class Key:
     where: str = "both"
     rank: int = 0
 
-    @property
-    def shown(self) -> str:
-        """The first of its keys as people write it."""
-        first = self.keys.split(",")[0]
-        named = {"question_mark": "?", "left_square_bracket": "[", "right_square_bracket": "]", "colon": ":"}
-        return named.get(first, first)
-
 
 KEYS: tuple[Key, ...] = (
     Key("run.pause", "p", "pause", "pause", "pause or resume the run, between two of its steps", "live", 1),
-    Key(
-        "run.inject",
-        "i",
-        "inject",
-        "inject",
-        "inject a move: completed, checked, queued first in the next round",
-        "live",
-        2,
-    ),
-    Key("run.undo", "u", "undo", "", "take back your last injected move, while it waits", "live"),
-    Key("run.mark", "m", "mark", "", "put a note into the journal", "live"),
-    Key("run.export", "e", "export", "export", "export the best kernel to a file", "both", 4),
+    Key("run.inject", "i", "inject", "inject", "inject a move: completed, checked, queued first", "live", 2),
+    Key("run.undo", "u", "undo", "undo", "take back your last injected move, while it waits", "live", 16),
+    Key("run.actions", "a", "switch", "actions", "enable or disable actions of the menu", "live", 9),
+    Key("run.mark", "m", "mark", "mark", "put a note into the journal", "live", 15),
+    Key("run.export", "e", "export", "export", "export the best kernel to a file", "both", 5),
+    Key("run.stop", "Q", "stop", "stop", "stop the run in order, after typing its name", "live", 20),
     Key("replay.back", "left_square_bracket", "step(-1)", "back", "one candidate back", "replay", 1),
     Key("replay.forward", "right_square_bracket", "step(1)", "forward", "one candidate forward", "replay", 2),
-    Key("screen.next", "tab", "next_pane(1)", "pane", "next pane", "both", 5),
+    Key("candidate.details", "enter", "details", "details", "all on record about the chosen candidate", "both", 8),
+    Key("candidate.compare", "c", "compare", "compare", "compare two: hold one, press it on another", "both", 11),
+    Key("candidate.exact", "J", "exact", "JSON", "the exact feedback JSON of the chosen candidate", "both", 13),
+    Key("candidate.profile", "P", "profile", "profile", "the chosen candidate's profile, now", "both", 18),
+    Key("screen.next", "tab", "next_pane(1)", "pane", "next pane", "both", 6),
     Key("screen.previous", "shift+tab", "next_pane(-1)", "", "previous pane"),
-    Key("screen.zoom", "z", "zoom", "zoom", "one pane over the whole screen, and back", "both", 6),
-    Key("screen.freeze", "space", "freeze", "freeze", "freeze this screen only; the run goes on", "both", 8),
-    Key("feedback.exact", "J", "exact", "JSON", "the exact feedback JSON of the chosen candidate", "both", 9),
-    Key("screen.slow", "s", "slow", "", "slow link: repaint every ten seconds"),
+    Key("screen.zoom", "z", "zoom", "zoom", "one pane over the whole screen, and back", "both", 7),
+    Key("screen.find", "slash", "find", "find", "filter or search the pane: n and N go on, esc ends it", "both", 10),
+    Key("screen.copy", "y", "copy", "copy", "copy what the pane shows; names the file that holds it", "both", 14),
+    Key("screen.freeze", "space", "freeze", "freeze", "freeze this screen only; the run goes on", "both", 12),
+    Key("screen.hide", "H", "hide", "hide", "hide the pane; its number brings it back", "both", 21),
+    Key("screen.earlier", "less_than_sign", "shift_pane(-1)", "", "move the pane one place forward"),
+    Key("screen.later", "greater_than_sign", "shift_pane(1)", "", "move the pane one place back"),
+    Key("screen.slow", "s", "slow", "slow link", "slow link: repaint every ten seconds", "both", 19),
+    Key("screen.read_only", "w", "read_only", "read-only", "send nothing from here, and back", "live", 17),
     Key("screen.redraw", "ctrl+l", "redraw", "", "draw the whole screen again"),
     Key("screen.palette", "ctrl+p,colon", "app.command_palette", "", "every command by name"),
-    Key("screen.help", "question_mark,f1", "help", "help", "keys and glyphs", "both", 7),
+    Key("screen.help", "question_mark,f1", "help", "help", "keys and glyphs", "both", 4),
     Key("screen.detach", "q", "app.detach", "detach", "leave; the run goes on (ctrl+c and ctrl+q too)", "both", 3),
-)
+)  # fmt: skip
 
 
-def bindings(replay: bool) -> list[Binding]:
-    """The table as Textual's bindings."""
-    where = "replay" if replay else "live"
-    return [
-        Binding(key.keys, key.action, key.word or key.help, id=key.id, show=False)
-        for key in KEYS
-        if key.where in (where, "both")
-    ]
+def here(replay: bool) -> list[Key]:
+    """The keys that hold in a live view or in a replay."""
+    return [key for key in KEYS if key.where in ("both", "replay" if replay else "live")]
 
 
-def footer(replay: bool) -> list[Key]:
-    """Keys of the footer, in order."""
-    where = "replay" if replay else "live"
-    return sorted((key for key in KEYS if key.rank and key.where in (where, "both")), key=lambda key: key.rank)
+def bindings(replay: bool, panes: Sequence[Pane]) -> BindingsMap:
+    """The table and the panes' numbers as Textual's bindings, with their ids, so that the app's keymap moves them."""
+    found = [Binding(key.keys, key.action, key.word or key.help, id=key.id, show=False) for key in here(replay)]
+    found += [Binding(str(p.number), f"pane('{p.pane_name}')", p.title, id=f"go.{p.pane_name}") for p in panes]
+    return BindingsMap(found)
+
+
+def own_keys(pane: type[Pane]) -> dict[str, Binding]:
+    """A pane's own bindings by id."""
+    found = [binding for binding in pane.__dict__.get("BINDINGS", ()) if isinstance(binding, Binding)]
+    return {binding.id: binding for binding in found if binding.id}
+
+
+def defaults(panes: Sequence[Pane]) -> dict[str, dict[str, str]]:
+    """The keys of all bindings by group and id, as `read_keymap` asks for them."""
+    everywhere = {key.id: key.keys for key in KEYS} | {f"go.{pane.pane_name}": str(pane.number) for pane in panes}
+    groups = {pane.pane_name: own_keys(type(pane)) for pane in panes} | {"pane": own_keys(Pane)}
+    return {"": everywhere} | {name: {known: b.key for known, b in own.items()} for name, own in groups.items()}
+
+
+def footer(replay: bool, keymap: Keymap) -> list[tuple[str, str]]:
+    """(key, word) of the footer, in order."""
+    ranked = sorted((key for key in here(replay) if key.rank), key=lambda key: key.rank)
+    return [(shown(keymap.keys(key.id, key.keys)).split()[0], key.word) for key in ranked]

@@ -77,7 +77,7 @@ class Moves:
         if refused:
             return Judgement(False, spelled, refused)
         return Judgement(
-            True, spelled, (f"from #{number}, {level}: {', '.join(_changes(schedule, changed))}", *foretold)
+            True, spelled, (f"from #{number}, {level}: {', '.join(changes(schedule, changed))}", *foretold)
         )
 
     def _on_paper(self, old: Schedule, new: Schedule) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -132,7 +132,7 @@ def _foretold(before: cost.Estimate | None, after: cost.Estimate | None) -> tupl
     return (f"the laws accept it; the cost model expects {text} (bound by {after.bound_by})",)
 
 
-def _changes(old: Schedule, new: Schedule) -> list[str]:
+def changes(old: Schedule, new: Schedule) -> list[str]:
     """``block_k 16 → 32`` for each knob; a new structure first."""
     lines = [] if old.structure == new.structure else [f"{old.structure} → {new.structure}"]
     before, after = dict(old.knobs), dict(new.knobs)

@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cake_tui import figures
 from cake_tui.tui.format import Line
 
-# Candidates a column: whole numbers only, so that old columns stay where they are as the run grows.
+# Candidates, or seconds, a column: steps only, so that old columns stay where they are as the run grows.
 STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100)
+CLOCK = (5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)  # labels
+SECONDS = (0.5, 1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 180, 300, 600, 900, 1200, 1800, 3600)
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Candidate number to column: `per` candidates share one, the first shown is `first`."""
+    """Position on the axis (candidate number, or seconds into the run) to column; `per` of them share one."""
 
-    first: int
-    per: int
+    first: float
+    per: float
     width: int
 
     @classmethod
-    def over(cls, first: int, count: int, width: int) -> Columns:
-        """The least whole number of candidates a column that holds `count` of them."""
-        need = max(1, math.ceil(max(1, count - first) / max(1, width)))
-        per = next((step for step in STEPS if step >= need), None) or math.ceil(need / 100) * 100
+    def over(cls, first: float, end: float, width: int, steps: Sequence[float] = STEPS) -> Columns:
+        """The least step a column that holds all from `first` to before `end`."""
+        need = max(steps[0], (end - first) / max(1, width))
+        per = next((step for step in steps if step >= need), None) or math.ceil(need / steps[-1]) * steps[-1]
         return cls(first, per, width)
 
-    def column(self, number: int) -> int:
-        """The column of a candidate; may lie outside 0..width-1."""
-        return (number - self.first) // self.per
+    def column(self, position: float) -> int:
+        """The column of a position; may lie outside 0..width-1."""
+        return math.floor((position - self.first) / self.per)
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,14 @@ def nice_above(value: float) -> float:
         if step * power >= value * (1 - 1e-9):
             return step * power
     return 10 * power
+
+
+def nice_below(value: float) -> float:
+    """The greatest of the same round numbers at or below a value; 0 for what is not positive."""
+    if value <= 0 or not math.isfinite(value):
+        return 0.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return max(step for step in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8) if step * power <= value * (1 + 1e-9)) * power
 
 
 class Canvas:
@@ -139,17 +150,32 @@ def _spans(glyphs: list[str], tones: list[str]) -> Line:
     return tuple(out)
 
 
-def axis(columns: Columns, count: int) -> str:
-    """Candidate numbers under the plot, about one every twelve cells, round ones."""
-    every = nice_above(max(1, columns.per * 12))
-    every = max(1, int(every))
+def axis(columns: Columns, label: Callable[[float], str], every: float) -> str:
+    """Labels under the plot at multiples of `every`, those that have room."""
     out = [" "] * columns.width
-    number = math.ceil(columns.first / every) * every
+    number = math.ceil(columns.first / every - 1e-9) * every
     while columns.column(number) < columns.width:
-        label = figures.count(number)
+        text = label(number)
         at = columns.column(number)
-        room = at + len(label) <= columns.width and all(out[i] == " " for i in range(max(0, at - 1), at + len(label)))
-        if room:
-            out[at : at + len(label)] = label
+        if at + len(text) <= columns.width and all(out[i] == " " for i in range(max(0, at - 1), at + len(text))):
+            out[at : at + len(text)] = text
         number += every
     return "".join(out)
+
+
+def by_candidate(columns: Columns) -> str:
+    """Candidate numbers under the plot, about one every twelve cells, round ones."""
+    every = max(1, int(nice_above(columns.per * 12)))
+    return axis(columns, lambda number: figures.count(round(number)), every)
+
+
+def by_time(columns: Columns) -> str:
+    """Running time under the plot, about one every fourteen cells, round ones."""
+    need = columns.per * 14
+    every = next((step for step in CLOCK if step >= need), None) or math.ceil(need / CLOCK[-1]) * CLOCK[-1]
+    return axis(columns, _elapsed, every)
+
+
+def _elapsed(seconds: float) -> str:
+    """``30 s``, ``2 m``, ``1 h 30 m``: round ones lose their zeros."""
+    return figures.duration(seconds).removesuffix(" 00 s").removesuffix(" 00 m")

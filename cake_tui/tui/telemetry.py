@@ -51,15 +51,15 @@ class Telemetry:
             self.greatest[name] = max(value, self.greatest.get(name, value))
             self._buckets[-1][1].setdefault(name, []).append(value)
 
+    @property
+    def latest(self) -> Clock | None:
+        """The latest reading, None before the first."""
+        return self._latest
+
     def value(self, name: str) -> float | None:
         """The latest reading of a field, or None."""
         found = getattr(self._latest, name, None)
         return None if found is None else float(found)
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Why the device throttles, as it says now."""
-        return () if self._latest is None else self._latest.reasons
 
     def history(self, name: str) -> list[float | None]:
         """Medians over 10 s each, oldest first; None where nothing was read."""

@@ -9,34 +9,39 @@ from textual.geometry import Offset, Region, Size, Spacing
 from textual.layout import ArrangeResult, Layout, WidgetPlacement
 from textual.widget import Widget
 
+from cake_tui.tui.arrangement import Arrangement
 from cake_tui.tui.pane import Pane
 
 WIDE = (104, 28)  # columns and rows from which on three rows of panes fit
 MIDDLE = (72, 18)
-SLOT = ""  # in the middle size, whichever pane was chosen last
 
 # (share of the height, ((pane, share of the width), ...))
 Rows = tuple[tuple[int, tuple[tuple[str, int], ...]], ...]
-WIDE_ROWS: Rows = (
-    (13, (("history", 62), ("best", 58))),
-    (13, (("board", 62), ("feedback", 58))),
-    (11, (("clocks", 39), ("actions", 41), ("log", 40))),
-)
-MIDDLE_ROWS: Rows = ((9, (("history", 42), ("actions", 36))), (11, ((SLOT, 1),)))
-
-FIXED = frozenset(name for _, row in MIDDLE_ROWS for name, _ in row if name)
+WIDE_ROWS = ((13, (62, 58)), (13, (62, 58)), (11, (39, 41, 40)))  # (share of the height, shares of the width)
+MIDDLE_TOP = (("history", 42), ("actions", 36))
+MIDDLE_SHARES = (9, 11)  # below them, whichever pane was chosen last
+FIXED = frozenset(name for name, _ in MIDDLE_TOP)
 
 
-def rows_for(width: int, height: int, chosen: str, slot: str, zoomed: bool, known: Sequence[str]) -> Rows:
-    """The rows of panes for a size; panes that are not placed there go to the last row (added ones)."""
+def rows_for(width: int, height: int, chosen: str, slot: str, zoomed: bool, shown: Sequence[str]) -> Rows:
+    """The rows of panes for a size; in wide terminals all that are shown, two, two and the rest."""
     one: Rows = ((1, ((chosen, 1),)),)
     if zoomed or width < MIDDLE[0] or height < MIDDLE[1]:
         return one
     if width < WIDE[0] or height < WIDE[1]:
-        return tuple((share, tuple((name or slot, part) for name, part in row)) for share, row in MIDDLE_ROWS)
-    placed = {name for _, row in WIDE_ROWS for name, _ in row}
-    added = [(name, 40) for name in known if name not in placed]
-    return (*WIDE_ROWS[:-1], (WIDE_ROWS[-1][0], (*WIDE_ROWS[-1][1], *added)))
+        top = tuple((name, share) for name, share in MIDDLE_TOP if name in shown)
+        below = slot if slot in shown else next((name for name in shown if name not in FIXED), "")
+        rows: Rows = ((MIDDLE_SHARES[0], top),) if top else ()
+        return (*rows, (MIDDLE_SHARES[1], ((below, 1),))) if below else rows
+    out: list[tuple[int, tuple[tuple[str, int], ...]]] = []
+    left = list(shown)
+    for place, (share, parts) in enumerate(WIDE_ROWS, 1):
+        count = len(left) if place == len(WIDE_ROWS) else len(parts)
+        names, left = left[:count], left[count:]
+        if names:
+            wide = (*parts, *[40] * (len(names) - len(parts)))
+            out.append((share, tuple(zip(names, wide))))
+    return tuple(out)
 
 
 def regions(rows: Rows, width: int, height: int) -> dict[str, Region]:
@@ -82,11 +87,13 @@ class Tiles(Container):
 
     DEFAULT_CSS = "Tiles { width: 1fr; height: 1fr; }"
 
-    def __init__(self, panes: Sequence[Pane]) -> None:
+    def __init__(self, panes: Sequence[Pane], arrangement: Arrangement) -> None:
         super().__init__(*panes, id="tiles")
         self.panes = list(panes)
-        self.chosen = next((p.pane_name for p in panes if p.pane_name == "history"), panes[0].pane_name)
-        self.slot = "best" if any(p.pane_name == "best" for p in panes) else panes[0].pane_name
+        self.arrangement = arrangement
+        shown = arrangement.shown
+        self.chosen = "history" if "history" in shown else shown[0]
+        self.slot = next((name for name in shown if name not in FIXED), self.chosen)
         self.zoomed = False
         self._tiles = _TileLayout()
 
@@ -97,8 +104,7 @@ class Tiles(Container):
 
     def rows(self, width: int, height: int) -> Rows:
         """What is shown at a size."""
-        known = [pane.pane_name for pane in self.panes]
-        return rows_for(width, height, self.chosen, self.slot, self.zoomed, known)
+        return rows_for(width, height, self.chosen, self.slot, self.zoomed, self.arrangement.shown)
 
     def placed(self, width: int, height: int) -> dict[str, Region]:
         """Regions of the panes on screen; regions without cells are left out."""
@@ -111,14 +117,15 @@ class Tiles(Container):
         return [pane for pane in self.panes if pane.pane_name in placed]
 
     def all_fit(self) -> bool:
-        """Every pane is on screen: no tab bar needed."""
-        return len(self.on_screen()) == len(self.panes)
+        """Every pane that is not hidden is on screen: no tab bar needed."""
+        return len(self.on_screen()) == len(self.arrangement.shown)
 
     def choose(self, name: str) -> Pane | None:
         """Bring a pane to the screen and return it."""
         pane = next((pane for pane in self.panes if pane.pane_name == name), None)
         if pane is None:
             return None
+        self.arrangement.reveal(name)
         self.chosen = name
         if name not in FIXED:
             self.slot = name
@@ -129,6 +136,22 @@ class Tiles(Container):
         """One pane over all, and back."""
         self.zoomed = not self.zoomed
         self.rearrange()
+
+    def next_to(self, name: str, by: int) -> str:
+        """The pane so many places on, in their order and round."""
+        shown = self.arrangement.shown
+        return shown[(shown.index(name) + by) % len(shown)] if name in shown else shown[0]
+
+    def hide(self, name: str) -> bool:
+        """Take a pane off the screen; another is chosen. False for the last one."""
+        after = self.next_to(name, 1)
+        if not self.arrangement.hide(name):
+            return False
+        if self.slot == name:
+            self.slot = after
+        self.zoomed = False
+        self.choose(after)
+        return True
 
     def rearrange(self) -> None:
         """Place the panes anew; Textual forgets a container's arrangement when a child asks for a layout."""

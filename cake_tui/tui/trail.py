@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable
 from typing import Any
 
@@ -42,6 +43,7 @@ class Trail(msgspec.Struct):
     last_gate: Gated | None = None
     drift: list[float] = []  # ln of the incumbent's refreshed time over its first, newest last
     noises: list[float] = []
+    rates: list[float] = []  # the clock's rate after the series of each candidate, newest last
     crowned_us: float | None = None
     refusals: dict[str, str] = {}  # request id -> reason, the latest ones
 
@@ -88,6 +90,12 @@ def _timed(trail: Trail, event: ev.IncumbentTimed, history: History) -> None:
     trail._drifted(event.avg_us)
 
 
+def _measured(trail: Trail, event: ev.Coarse, history: History) -> None:
+    rates = [one.after.rate for one in event.series if one.after is not None and one.after.rate is not None]
+    if rates:
+        trail.rates = [*trail.rates[1 - KEPT :], statistics.median(rates)]
+
+
 def _calibrated(trail: Trail, event: ev.NoiseCalibrated, history: History) -> None:
     trail.noises = [*trail.noises[1 - KEPT :], event.pair_noise]
 
@@ -105,5 +113,6 @@ _HANDLERS: dict[type[ev.Event], Callable[[Trail, Any, History], None]] = {
     ev.CandidateEnded: _candidate_ended,
     ev.IncumbentTimed: _timed,
     ev.NoiseCalibrated: _calibrated,
+    ev.Coarse: _measured,
     ev.RequestRefused: _refused,
 }

@@ -46,6 +46,7 @@ class View:
     flops: float | None
     selected: int | None
     follows: bool
+    roof_us: float | None  # the least time that the device's peaks allow
     elapsed_s: float
     event_age_s: float | None
     replay: bool = False
@@ -93,6 +94,7 @@ def view_of(
         name=bridge.name,
         you=you,
         flops=None if history.session is None else work(history.session.problem).flops,
+        roof_us=roof_us(history),
         selected=latest_ended(history) if selected is None else selected,
         follows=selected is None,
         elapsed_s=history.elapsed_s + (age or 0.0 if status.ticking else 0.0),
@@ -163,6 +165,16 @@ def _late(bridge: Bridge, history: History) -> Status | None:
     if age is None or age <= limit + 1.0 or history.session is None:
         return None
     return Status("STALE", "badword", f"engine silent for {figures.duration(age)}", ticking=True)
+
+
+def roof_us(history: History) -> float | None:
+    """The problem's least arithmetic and traffic over the device's peaks, the longer of both; None where unknown."""
+    if history.session is None:
+        return None
+    least, device = work(history.problem), history.device
+    pairs = ((least.flops, device.peak_gflops), (least.bytes_moved, device.memory_gbps))
+    times = [amount / peak * 1e-3 for amount, peak in pairs if amount and peak]
+    return max(times) if times else None
 
 
 def goal_us(view: View) -> tuple[str, float] | None:

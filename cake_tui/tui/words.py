@@ -23,7 +23,7 @@ GROUPS: dict[str, frozenset[str]] = {
     }),
 }  # fmt: skip
 # What nobody reads one by one; shown only by "everything".
-QUIET = frozenset({"Planned", "BuildEnded", "CheckEnded", "RoundBegan", "IncumbentTimed"})
+QUIET = frozenset({"Planned", "BuildEnded", "CheckEnded", "Coarse", "RoundBegan", "IncumbentTimed"})
 
 
 def toned(event: ev.Event, history: History) -> tuple[str, str]:

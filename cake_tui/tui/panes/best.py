@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import ClassVar
 
 from textual.binding import Binding
@@ -10,8 +9,8 @@ from textual.binding import Binding
 from cake_tui.tui import format as fmt
 from cake_tui.tui.files import Text
 from cake_tui.tui.format import Line
-from cake_tui.tui.highlight import Highlighter
-from cake_tui.tui.pane import Pane
+from cake_tui.tui.highlight import Highlighter, source_diff
+from cake_tui.tui.pane import Copied, Pane
 from cake_tui.tui.views import View
 
 
@@ -20,18 +19,20 @@ class Best(Pane):
 
     order: ClassVar[int] = 1
     title: ClassVar[str] = "best kernel"
-    help: ClassVar[str] = "the fastest accepted source; d its diff against the candidate it beat, r its program text"
+    help: ClassVar[str] = "the fastest accepted source as it is in best/, its diffs and its program text"
+    finds: ClassVar[str] = "search the text"
 
     BINDINGS = [
-        Binding("d", "mode('diff')", "diff against what it beat", id="best.diff"),
-        Binding("r", "mode('program')", "program text (IR)", id="best.program"),
+        Binding("d", "diff", "diff against what it beat, against the baseline, source", id="best.diff"),
+        Binding("r", "program", "program text (IR), source", id="best.program"),
         Binding("left,h", "sideways(-8)", "scroll left", id="best.left", show=False),
         Binding("right,l", "sideways(8)", "scroll right", id="best.right", show=False),
     ]
 
     def __init__(self, name: str, number: int) -> None:
         super().__init__(name, number)
-        self.mode = "source"
+        self.mode = "source"  # or "program", "diff"
+        self.against: int | None = None  # of the diff
         self.left = 0
         self._highlighter = Highlighter()
         self._incumbent: int | None = None
@@ -52,21 +53,24 @@ class Best(Pane):
         row = view.history.rows[number]
         structure = row.schedule.structure if row.schedule else ""
         digest = f"sha256 {source.sha256[:12]}" if source else "no file"
-        mode = "" if self.mode == "source" else f"{self.mode} · "
+        mode = {"source": "", "program": "program · ", "diff": f"diff from #{self.against} to "}[self.mode]
         return ((f"{mode}#{number} {fmt.visible(structure, 24)} · ", "dim"), (digest, "accent"))
 
     def body(self, view: View, width: int, height: int) -> list[Line]:
         """The lines of the current mode."""
         if view.history.incumbent != self._incumbent:
             self._incumbent, self.top, self.left = view.history.incumbent, 0, 0
+            if self.mode == "diff":
+                self.against = next(iter(self._olders(view)), None)
         if self._incumbent is None:
             return [((" no accepted kernel yet", "dim"),)]
         lines, numbered = self._lines(view)
+        lines = self.marked(lines)
         size = len(str(len(lines))) if numbered else 0
         out: list[Line] = []
         for index in self.window(len(lines), height):
             number: Line = ((f"{index + 1:>{size}} ", "dim"),) if numbered else ((" ", ""),)
-            out.append((*number, *_shifted(lines[index], self.left)))
+            out.append((*number, *fmt.shifted(lines[index], self.left)))
         return out
 
     def settle(self) -> None:
@@ -74,11 +78,44 @@ class Best(Pane):
         self._highlighter.settle()
         self.draw()
 
-    def action_mode(self, mode: str) -> None:
-        """Switch to a mode, or back to the source."""
-        self.mode = "source" if self.mode == mode else mode
+    def copied(self, view: View) -> Copied | None:
+        """The text of the current mode."""
+        number, source = view.history.incumbent, self._source
+        if number is None or source is None:
+            return None
+        if self.mode == "source":
+            return Copied(f"source of #{number}", source.text, source.path)
+        program = view.files.program(number) if self.mode == "program" else None
+        if program is not None:
+            return Copied(f"program of #{number}", program.text, program.path)
+        lines, _ = self._lines(view)
+        return Copied(f"{self.mode} of #{number}", "\n".join("".join(text for text, _ in line) for line in lines))
+
+    def action_diff(self) -> None:
+        """From the source to its diffs and back."""
+        olders = self._olders(self.view) if self.view is not None else []
+        if self.mode != "diff" and olders:
+            self.mode, self.against = "diff", olders[0]
+        elif self.mode == "diff" and self.against in olders[:-1]:
+            self.against = olders[olders.index(self.against) + 1]
+        else:
+            self.mode = "source"
         self.top = self.left = 0
         self.draw()
+
+    def action_program(self) -> None:
+        """The program text, or the source again."""
+        self.mode = "source" if self.mode == "program" else "program"
+        self.top = self.left = 0
+        self.draw()
+
+    def _olders(self, view: View) -> list[int]:
+        """What the best is held against: the candidate it beat, and the baseline."""
+        number = view.history.incumbent
+        if not number:
+            return []
+        beaten = view.history.rows[number].against
+        return [beaten, 0] if beaten else [0]
 
     def action_sideways(self, by: int) -> None:
         """Scroll long lines."""
@@ -109,40 +146,19 @@ class Best(Pane):
         return self._highlighter.lines(source.text, language, self._coloured), True
 
     def _difference(self, view: View, number: int, source: Text) -> list[Line]:
-        against = view.history.rows[number].against
-        if against is None:
+        if self.against is None:
             return [((" the baseline beat nobody", "dim"),)]
-        other = view.files.source(against)
+        other = view.files.source(self.against)
         if other is None:
-            return [((f" the source of #{against} is not on record", "dim"),)]
+            return [((f" the source of #{self.against} is not on record", "dim"),)]
         if self._diff is None or self._diff[:2] != (source.sha256, other.sha256):
-            self._diff = (source.sha256, other.sha256, _diff_lines(other.text, source.text, against, number))
+            self._diff = (source.sha256, other.sha256, source_diff(other.text, source.text, self.against, number))
         return self._diff[2]
 
     def _coloured(self) -> None:
         """Called from the highlighting thread: draw in the app's own."""
         if self.is_attached and self.app.is_running:
             self.call_later(self.draw)
-
-
-def _shifted(line: Line, left: int) -> Line:
-    if left <= 0:
-        return line
-    out: list[tuple[str, str]] = []
-    for text, tone in line:
-        out.append((text[left:], tone))
-        left = max(0, left - len(text))
-    return tuple(out)
-
-
-def _diff_lines(old: str, new: str, old_number: int, new_number: int) -> list[Line]:
-    lines: list[Line] = []
-    limit = 20_000  # lines; difflib is quadratic where little is alike
-    before, after = old.splitlines()[:limit], new.splitlines()[:limit]
-    for line in difflib.unified_diff(before, after, f"#{old_number}", f"#{new_number}", n=3, lineterm=""):
-        tone = {"+": "added", "-": "removed", "@": "accent"}.get(line[:1], "")
-        lines.append(((fmt.visible(line), tone),))
-    return lines or [((" the sources are equal", "dim"),)]
 
 
 PLUGIN: type[Pane] = Best

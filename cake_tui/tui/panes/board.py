@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import events
@@ -17,9 +18,9 @@ from cake_tui.tui.format import Line
 from cake_tui.tui.pane import Pane
 from cake_tui.tui.views import View
 
-ORDERS = ("rank", "newest")
+ORDERS = ("rank", "newest", "time", "gain", "error")
+FILTERS = ("all", "measured", "failed", "refused", "accepted", "injected")
 _HEADS = {"moves": "  moves", "": "  outcome"}
-FILTERS = ("all", "measured", "failed", "refused")
 
 
 class Board(Pane):
@@ -30,12 +31,16 @@ class Board(Pane):
 
     order: ClassVar[int] = 4
     title: ClassVar[str] = "board"
-    help: ClassVar[str] = "candidates; up and down choose for the feedback pane, esc follows the latest; ~ older clock"
+    help: ClassVar[str] = (
+        "candidates; up and down choose one for feedback and details, esc follows the latest; ~ marks a time "
+        "taken at another clock than the one that is normal now"
+    )
+    finds: ClassVar[str] = "filter by words: number, outcome, moves, structure, reason"
 
     BINDINGS = [
-        Binding("o", "reorder", "order by rank or newest", id="board.order"),
-        Binding("f", "filter", "all, measured, failed, refused", id="board.filter"),
-        Binding("escape", "follow", "follow the latest", id="board.follow"),
+        Binding("o", "reorder(1)", f"order by {', '.join(ORDERS)}", id="board.order"),
+        Binding("O", "reorder(-1)", "the order before", id="board.order_back"),
+        Binding("f", "filter", f"only {', '.join(FILTERS[1:])}", id="board.filter"),
     ]
 
     def __init__(self, name: str, number: int) -> None:
@@ -48,7 +53,7 @@ class Board(Pane):
 
     def summary(self, view: View) -> Line:
         """Order, filter and how many there are."""
-        words = f"by {self.ordered_by}" if self.ordered_by == "rank" else self.ordered_by
+        words = self.ordered_by if self.ordered_by == "newest" else f"by {self.ordered_by}"
         shown = "" if self.filtered == "all" else f" · only {self.filtered}"
         return ((f"{words}{shown} · {figures.count(len(self._numbers(view.history)))}", "dim"),)
 
@@ -61,7 +66,7 @@ class Board(Pane):
         ]
         room = height - 1
         if not numbers:
-            return [*lines, ((" no candidate yet" if self.filtered == "all" else " none of these", "dim"),)]
+            return [*lines, ((" none of these" if view.history.rows else " no candidate yet", "dim"),)]
         self._keep_selected_visible(view, room)
         for index in self.window(len(numbers), room):
             row = view.history.rows[numbers[index]]
@@ -82,9 +87,14 @@ class Board(Pane):
         self.app.choose(numbers[there])  # type: ignore[attr-defined]
         return True
 
-    def action_reorder(self) -> None:
-        """Next order."""
-        self.ordered_by = ORDERS[(ORDERS.index(self.ordered_by) + 1) % len(ORDERS)]
+    def back(self) -> None:
+        """Show the latest candidate again, whichever that is."""
+        self.top = 0
+        self.app.choose(None)  # type: ignore[attr-defined]
+
+    def action_reorder(self, by: int) -> None:
+        """Another order."""
+        self.ordered_by = ORDERS[(ORDERS.index(self.ordered_by) + by) % len(ORDERS)]
         self.top = 0
         self.draw()
 
@@ -94,11 +104,6 @@ class Board(Pane):
         self.top = 0
         self.draw()
 
-    def action_follow(self) -> None:
-        """Show the latest candidate again, whichever that is."""
-        self.top = 0
-        self.app.choose(None)  # type: ignore[attr-defined]
-
     def on_click(self, event: events.Click) -> None:
         """Choose the clicked row."""
         index = self.top + event.y - 2
@@ -106,22 +111,26 @@ class Board(Pane):
             self.app.choose(self._order[index])  # type: ignore[attr-defined]
 
     def _rank(self, index: int) -> str:
-        return str(index + 1) if self.ordered_by == "rank" and self.filtered in ("all", "measured") else ""
+        ranked = self.ordered_by == "rank" and self.filtered in ("all", "measured") and not self.sought
+        return str(index + 1) if ranked else ""
 
     def _numbers(self, history: History) -> list[int]:
         """Candidates in order; made anew only when one of them changed."""
         timed = sum(row.time_us is not None for row in history.rows[-64:])
         key = (
             id(history), len(history.rows), tuple(history.counts.values()), self.ordered_by, self.filtered,
-            len(history.wins), timed,
+            self.sought, len(history.wins), timed,
         )  # fmt: skip
         if key == self._key:
             return self._order
         rows = [row for row in history.rows if _passes(row, self.filtered)]
+        if self.sought:
+            rows = [row for row in rows if self.wants(_words(row))]
         if self.ordered_by == "newest":
             rows.reverse()
         else:
-            rows.sort(key=_standing)
+            rows.sort(key=_KEYS[self.ordered_by])
+        if self.ordered_by == "rank":
             # The holder is first whatever its standing: a standing is a chain of estimates, the gate decided.
             rows.sort(key=lambda row: row.number != history.incumbent)
         self._key, self._order = key, [row.number for row in rows]
@@ -144,10 +153,36 @@ def _standing(row: Row) -> tuple[int, float, int]:
     return (1, row.time_us, row.number) if row.time_us is not None else (2, 0.0, -row.number)
 
 
+def _least(value: float | None, row: Row) -> tuple[bool, float, int]:
+    """Known values first, the least at the top; a NaN counts as unknown."""
+    known = value is not None and not math.isnan(value)
+    return not known, value if known and value is not None else 0.0, row.number
+
+
+_KEYS: dict[str, Callable[[Row], tuple[float, float, int]]] = {
+    "rank": _standing,
+    "time": lambda row: _least(row.time_us, row),
+    "gain": lambda row: _least(-row.gain if row.gain is not None and row.number else None, row),
+    "error": lambda row: _least(row.max_abs_err, row),
+}
+
+
+def _words(row: Row) -> str:
+    """What a filter by words looks at."""
+    _, word, _ = fmt.outcome_mark(fmt.outcome_name(row.outcome, row.verdict, row.number))
+    structure = row.schedule.structure if row.schedule is not None else ""
+    told = (f"#{row.number}", word, row.proposal.text, structure, row.reason, row.proposal.who, row.proposal.reason)
+    return " ".join(told)
+
+
 def _passes(row: Row, kept: str) -> bool:
     match kept:
         case "measured":
             return row.time_us is not None
+        case "accepted":
+            return row.verdict == "accepted"
+        case "injected":
+            return row.proposal.request is not None
         case "failed":
             return row.outcome in FAILED
         case "refused":

@@ -1,36 +1,47 @@
-"""Feedback: findings with their confidence and the structured JSON of the selected candidate, by section."""
+"""Feedback: why it ended so, findings with their confidence, and the structured JSON by section."""
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
+from textual import events
 from textual.binding import Binding
 
 from cake_tui import figures
 from cake_tui.model.row import Row
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
-from cake_tui.tui.pane import Pane
+from cake_tui.tui.pane import Copied, Pane
+from cake_tui.tui.sections import entries, findings, items, scalar
 from cake_tui.tui.views import View
 
 # Sections in the order in which people ask; names of newer versions follow.
 SECTIONS = ("failure", "correctness", "perf", "profile", "best_so_far", "round", "clock")
 BESIDE = 96  # from this width on findings stand beside the JSON
+TOP = "candidate"  # the heading of what stands in no section
 
 
 class Feedback(Pane):
-    """The latest candidate's by default; the board chooses another."""
+    """The latest candidate's by default; the board chooses another. Left and right go from section to section."""
 
     order: ClassVar[int] = 2
     title: ClassVar[str] = "feedback"
-    help: ClassVar[str] = "the structured feedback; J shows the exact JSON, c folds and unfolds its sections"
+    help: ClassVar[str] = "the structured feedback of the chosen candidate, by section; J shows the exact JSON"
+    finds: ClassVar[str] = "search the feedback"
 
-    BINDINGS = [Binding("c", "fold", "fold or unfold sections", id="feedback.fold")]
+    BINDINGS = [
+        Binding("f", "fold", "fold or unfold the marked section", id="feedback.fold"),
+        Binding("F", "fold_all", "fold or unfold all sections", id="feedback.fold_all"),
+        Binding("left,h", "section(-1)", "section before", id="feedback.previous"),
+        Binding("right,l", "section(1)", "next section", id="feedback.next"),
+    ]
 
     def __init__(self, name: str, number: int) -> None:
         super().__init__(name, number)
-        self.folded = False
+        self.folded: set[str] = set()
+        self.section = 0
+        self._names: list[str] = []
+        self._starts: list[int] = []  # lines of the headings, as drawn last
         self._shown: int | None = None
 
     def summary(self, view: View) -> Line:
@@ -40,135 +51,113 @@ class Feedback(Pane):
         return ((f"#{view.selected}{' · latest' if view.follows else ' · chosen'}", "dim"),)
 
     def body(self, view: View, width: int, height: int) -> list[Line]:
-        """Head line, findings, sections."""
+        """Head line and reason, findings, sections."""
         if view.selected != self._shown:
             self._shown, self.top = view.selected, 0
         row = view.selected_row
         if row is None:
             return [((" no candidate has ended yet", "dim"),)]
         value = view.files.feedback(row.number)
-        head = _head(row, value)
-        findings = _findings(value, row, width // 2 if width >= BESIDE else width)
-        sections = _sections(value, self.folded) if value is not None else _from_row(row, view)
-        if width >= BESIDE:
+        beside = width >= BESIDE
+        head = _head(row, value, width)
+        told = _findings(value, row, width // 2 if beside else width)
+        blocks = _blocks(value) if value is not None else [("from the journal: no feedback file", _from_row(row, view))]
+        self._names = [name for name, _ in blocks]
+        self.section = max(0, min(self.section, len(blocks) - 1))
+        lines = [] if beside else [*head, *told]
+        offset = len(head) if beside else 0
+        self._starts = []
+        for place, (name, inside) in enumerate(blocks):
+            self._starts.append(len(lines) + offset)
+            lines += self._section(name, inside, place == self.section and self.has_focus)
+        if beside:
             half = width // 2
-            left, right = [*sections], [*findings]
-            count = max(len(left), len(right))
-            blank: Line = ()
-            left += [blank] * (count - len(left))
-            right += [blank] * (count - len(right))
-            lines = [head, *((*fmt.fit(a, half - 1), (" ", ""), *b) for a, b in zip(left, right))]
-        else:
-            lines = [head, *findings, *sections]
+            count = max(len(lines), len(told))
+            lines += [()] * (count - len(lines))
+            told += [()] * (count - len(told))
+            lines = [*head, *((*fmt.fit(a, half - 1), (" ", ""), *b) for a, b in zip(lines, told))]
+        lines = self.marked(lines)
         return [lines[index] for index in self.window(len(lines), height)]
 
+    def copied(self, view: View) -> Copied | None:
+        """The exact JSON."""
+        found = None if view.selected is None else view.files.feedback_text(view.selected)
+        return None if found is None else Copied(f"feedback of #{view.selected}", found.text, found.path)
+
     def action_fold(self) -> None:
-        """Show section names only, or everything."""
-        self.folded = not self.folded
+        """Fold the marked section, or unfold it."""
+        if self._names:
+            self.folded ^= {self._names[self.section]}
+        self.draw()
+
+    def action_fold_all(self) -> None:
+        """Section names only, or everything."""
+        self.folded = set() if self.folded else {*self._names}
         self.top = 0
         self.draw()
 
+    def action_section(self, by: int) -> None:
+        """Mark another section and bring it to the screen."""
+        self.section = max(0, min(len(self._names) - 1, self.section + by))
+        if self._starts:
+            start, room = self._starts[self.section], max(1, self.size.height - 1)
+            if not self.top <= start < self.top + room - 3:
+                self.top = start
+        self.draw()
 
-def _head(row: Row, value: dict[str, Any] | None) -> Line:
+    def on_click(self, event: events.Click) -> None:
+        """A click on a heading folds it."""
+        line = self.top + event.y - 1
+        if event.y and line in self._starts:
+            self.section = self._starts.index(line)
+            self.action_fold()
+
+    def _section(self, name: str, inside: list[Line], marked: bool) -> list[Line]:
+        if not inside:
+            return [((f" · {fmt.visible(name, 40)}: ", "dim"), ("null", "dim!" if marked else "dim"))]
+        folded = name in self.folded
+        sign = "▸" if folded else "▾"
+        head: Line = ((f" {sign} ", "accent"), (fmt.visible(name, 60), "accent!" if marked else "accent"))
+        return [head] if folded else [head, *inside]
+
+
+def _head(row: Row, value: dict[str, Any] | None, width: int) -> list[Line]:
+    """How it ended and what was tried; below it why, where it has no time."""
     glyph, word, tone = fmt.outcome_mark(fmt.outcome_name(row.outcome, row.verdict, row.number))
     what = fmt.visible((value or {}).get("action_taken") or row.proposal.text, 200)
     gained = f"  {figures.gain(row.gain)}" if row.gain is not None and row.number else ""
-    return (
+    lines: list[Line] = [(
         (f" {glyph} {word}", tone + ("word" if tone in ("good", "bad", "warn") else "")),
         (gained, ""),
         (f"  {what}", "strong"),
-    )
+    )]  # fmt: skip
+    if row.reason and row.time_us is None:
+        lines += [((f"   {text}", tone),) for text in fmt.wrap(fmt.visible(row.reason), max(8, width - 4))[:6]]
+    return lines
 
 
 def _findings(value: dict[str, Any] | None, row: Row, width: int) -> list[Line]:
     found = (value or {}).get("findings")
-    if not isinstance(found, list):
-        return [((f" ▸ {fmt.visible(label, 80)}", "warn"),) for label in row.labels]
-    lines: list[Line] = []
-    for finding in found:
-        if not isinstance(finding, dict):
-            continue
-        share = finding.get("confidence")
-        sure = figures.percent(float(share), 0) if isinstance(share, (int, float)) else figures.UNKNOWN
-        lines.append((
-            (" ▸ ", "warn"),
-            (fmt.visible(finding.get("label"), 80), "warnword"),
-            (f"  {sure} sure · {fmt.visible(finding.get('kind'), 20)}", "dim"),
-        ))  # fmt: skip
-        evidence = finding.get("evidence")
-        if isinstance(evidence, dict) and evidence:
-            seen = ", ".join(f"{fmt.visible(k, 40)} {_scalar(v)}" for k, v in evidence.items())
-            lines += [((f"   {text}", "dim"),) for text in fmt.wrap(seen, max(8, width - 4))[:3]]
-        actions = finding.get("actions")
-        tries = f" → {', '.join(fmt.visible(a, 40) for a in actions)}" if isinstance(actions, list) and actions else ""
-        advice = fmt.visible(finding.get("advice") or "", 400)
-        lines += [((f"   {text}", ""),) for text in fmt.wrap(advice + tries, max(8, width - 4))[:4] if text.strip()]
-    return lines
+    if isinstance(found, list):
+        return findings(found, width)
+    return [((f" ▸ {fmt.visible(label, 80)}", "warn"),) for label in row.labels]
 
 
-def _sections(value: dict[str, Any], folded: bool) -> list[Line]:
-    """Each section's name, then its entries aligned; scalars at the top level first."""
-    lines: list[Line] = []
-    scalars = {
-        k: v for k, v in value.items() if not isinstance(v, (dict, list)) and k not in ("action_taken", *SECTIONS)
-    }
-    lines += _entries(scalars, " ")
+def _blocks(value: dict[str, Any]) -> list[tuple[str, list[Line]]]:
+    """(name, lines) of each section; what stands in none comes first."""
+    plain = {k: v for k, v in value.items() if not isinstance(v, (dict, list)) and k not in ("action_taken", *SECTIONS)}
+    blocks = [(TOP, entries(plain, "   "))]
     names = [name for name in SECTIONS if name in value]
     names += [name for name, v in value.items() if isinstance(v, (dict, list)) and name not in (*SECTIONS, "findings")]
     for name in names:
         inner = value[name]
-        if inner is None or inner in ({}, []):
-            lines.append(((f" · {fmt.visible(name, 40)}: {_scalar(inner)}", "dim"),))
-            continue
-        lines.append(((f" {'▸' if folded else '▾'} {fmt.visible(name, 40)}", "accent"),))
-        if not folded:
-            lines += _entries(inner, "   ") if isinstance(inner, dict) else _items(inner, "   ")
-    return lines
-
-
-def _entries(values: dict[str, Any], indent: str, depth: int = 0) -> list[Line]:
-    size = min(28, max((len(str(key)) for key in values), default=0))
-    lines: list[Line] = []
-    for key, value in values.items():
-        name = fmt.visible(key, 60)
-        if isinstance(value, dict) and value and depth < 3:
-            lines.append(((f"{indent}{name}", "dim"),))
-            lines += _entries(value, indent + "  ", depth + 1)
-        elif isinstance(value, list) and value and depth < 3 and isinstance(value[0], (dict, list)):
-            lines.append(((f"{indent}{name}", "dim"),))
-            lines += _items(value, indent + "  ", depth + 1)
+        if isinstance(inner, dict):
+            blocks.append((name, entries(inner, "   ")))
+        elif isinstance(inner, list):
+            blocks.append((name, items(inner, "   ")))
         else:
-            tone = "bad" if value is False else "dim" if value is None else ""
-            lines.append(((f"{indent}{fmt.pad(name, size)}  ", "dim"), (_scalar(value), tone)))
-    return lines
-
-
-def _items(values: list[Any], indent: str, depth: int = 0) -> list[Line]:
-    lines: list[Line] = []
-    for value in values[:100]:
-        text = (
-            ", ".join(f"{fmt.visible(k, 40)} {_scalar(v)}" for k, v in value.items())
-            if isinstance(value, dict)
-            else _scalar(value)
-        )
-        lines.append(((f"{indent}· {text}", ""),))
-    return lines
-
-
-def _scalar(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case True | False:
-            return str(value).lower()
-        case float():
-            return f"{value:.5g}" if math.isfinite(value) else str(value)
-        case list():
-            inner = ", ".join(_scalar(item) for item in value[:16])
-            return f"[{inner}{', …' if len(value) > 16 else ''}]"
-        case dict():
-            return "{" + ", ".join(f"{fmt.visible(k, 40)}: {_scalar(v)}" for k, v in list(value.items())[:16]) + "}"
-    return fmt.visible(value, 1000)
+            blocks.append((name, [] if inner is None else [((f"   {scalar(inner)}", ""),)]))
+    return blocks
 
 
 def _from_row(row: Row, view: View) -> list[Line]:
@@ -186,7 +175,7 @@ def _from_row(row: Row, view: View) -> list[Line]:
         "why": row.proposal.reason or None,
     }
     shown = {key: value for key, value in known.items() if value is not None}
-    return [((" no feedback file; from the journal:", "dim"),), *_entries(shown, "   ")]
+    return entries(shown, "   ")
 
 
 PLUGIN: type[Pane] = Feedback

@@ -6,13 +6,15 @@ from typing import ClassVar
 
 from textual.binding import Binding
 
+from cake_tui.model import layout
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
-from cake_tui.tui.pane import Pane
+from cake_tui.tui.pane import Copied, Pane
 from cake_tui.tui.views import View
 from cake_tui.tui.words import GROUPS, QUIET, toned
 
 SHOWN = ("events", "everything", *GROUPS)
+SEARCHED = 4_000  # events read in one go
 
 
 class Log(Pane):
@@ -20,9 +22,10 @@ class Log(Pane):
 
     order: ClassVar[int] = 7
     title: ClassVar[str] = "log"
-    help: ClassVar[str] = "what happened; f narrows it to decisions, people or trouble; end follows again"
+    help: ClassVar[str] = "what happened, one line an event; scrolled up it stays, end follows again"
+    finds: ClassVar[str] = "filter by words"
 
-    BINDINGS = [Binding("f", "filter", "kinds shown", id="log.filter")]
+    BINDINGS = [Binding("f", "filter", f"only {', '.join(SHOWN[1:])}", id="log.filter")]
 
     def __init__(self, name: str, number: int) -> None:
         super().__init__(name, number)
@@ -36,6 +39,7 @@ class Log(Pane):
     def summary(self, view: View) -> Line:
         """Filter and position."""
         place = f" · {self.back} back" if self.back else ""
+        place += " · searching" if self._seen < view.cursor else ""
         return ((f"{self.kinds}{place} · UTC", "dim"),)
 
     def body(self, view: View, width: int, height: int) -> list[Line]:
@@ -47,6 +51,11 @@ class Log(Pane):
         if len(self._lines) > 4 * height + 64:
             self._lines.clear()
         return [self._line(view, index) for index in window] or [((" nothing yet", "dim"),)]
+
+    def copied(self, view: View) -> Copied | None:
+        """What is on screen, and the journal's own file."""
+        found = super().copied(view)
+        return None if found is None else found._replace(path=view.files.folder / layout.JOURNAL)
 
     def moved(self, by: int) -> bool:
         """Up goes back in time."""
@@ -61,16 +70,19 @@ class Log(Pane):
 
     def _matching(self, view: View) -> list[int]:
         """Indices of the events shown, extended by what is new."""
-        key = (id(view.journal), self.kinds)
+        key = (id(view.journal), self.kinds, self.sought)
         if key != self._key or view.cursor < self._seen:
             self._key, self._seen, self._found = key, 0, []
             self._lines.clear()
         journal = view.journal
         before = len(self._found)
-        for index in range(self._seen, view.cursor):
-            if self._wants(journal.kind(index)):
+        until = view.cursor if not self.sought else min(view.cursor, self._seen + SEARCHED)
+        for index in range(self._seen, until):
+            if self._wants(journal.kind(index)) and (not self.sought or self.wants(self._text(view, index))):
                 self._found.append(index)
-        self._seen = view.cursor
+        self._seen = until
+        if until < view.cursor:
+            self.call_later(self.draw)  # the rest of a long record in slices, so that keys still answer
         if self.back:
             self.back += len(self._found) - before
         return self._found
@@ -79,6 +91,10 @@ class Log(Pane):
         if self.kinds == "everything":
             return True
         return kind not in QUIET if self.kinds == "events" else kind in GROUPS[self.kinds]
+
+    def _text(self, view: View, index: int) -> str:
+        event = view.journal.event(index)
+        return "" if event is None else f"{fmt.clock(event.t)} {toned(event, view.history)[1]}"
 
     def _line(self, view: View, index: int) -> Line:
         known = self._lines.get(index)

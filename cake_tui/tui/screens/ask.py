@@ -9,6 +9,7 @@ from textual.binding import Binding
 from textual.widget import Widget
 from textual.widgets import Input
 
+from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
 from cake_tui.tui.screens.dialog import Dialog
 
@@ -19,7 +20,7 @@ class Ask(Dialog):
     """`send` gets the text, stripped; an empty one is not sent."""
 
     DEFAULT_CSS = """
-    Ask > Vertical { max-height: 5; }
+    Ask > Vertical { max-height: 7; }
     Ask Input { border: none; height: 1; padding: 0 1; background: ansi_default; color: ansi_default; }
     Ask Input:focus { border: none; background: ansi_default; }
     """
@@ -47,8 +48,8 @@ class Ask(Dialog):
         return "enter send  esc close"
 
     def lines(self, width: int) -> list[Line]:
-        """One line of words."""
-        return [((f" {self.about}", "dim"),)]
+        """What it is for."""
+        return [((f" {text}", "dim"),) for text in fmt.wrap(fmt.visible(self.about, 500), max(10, width - 2))]
 
     def on_mount(self) -> None:
         """The field takes the keys."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from textual.binding import Binding
 
 from cake_tui.tui import format as fmt
+from cake_tui.tui.clipboard import copy
 from cake_tui.tui.files import Text
 from cake_tui.tui.format import Line
+from cake_tui.tui.pane import Copied
 from cake_tui.tui.screens.dialog import Dialog
 
 
@@ -24,10 +26,11 @@ class Exact(Dialog):
         super().__init__(ascii)
         self.number = number
         self.found = found
+        self.said = ""
 
     def hint(self) -> str:
         """Keys."""
-        return "y copy  esc close"
+        return self.said or "y copy  esc close"
 
     def lines(self, width: int) -> list[Line]:
         """Path, then the text."""
@@ -42,4 +45,6 @@ class Exact(Dialog):
     def action_copy(self) -> None:
         """Give the text to the terminal's clipboard."""
         if self.found is not None:
-            self.app.copy_to_clipboard(self.found.text)
+            copied = Copied(f"feedback of #{self.number}", self.found.text, self.found.path)
+            self.said, _ = copy(self.app, copied)
+            self.draw()

@@ -3,49 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
 
 from textual.app import ComposeResult
-from textual.screen import Screen
 
+from cake_tui.tui.arrangement import Arrangement
 from cake_tui.tui.bars import FootLine, TabBar
 from cake_tui.tui.bridge import ReplayBridge
 from cake_tui.tui.headline import Headline
-from cake_tui.tui.keys import bindings
+from cake_tui.tui.keymap import Keymap
+from cake_tui.tui.keys import bindings, footer
 from cake_tui.tui.pane import Pane
 from cake_tui.tui.screens.ask import Ask
-from cake_tui.tui.screens.exact import Exact
+from cake_tui.tui.screens.candidates import CandidateKeys
+from cake_tui.tui.screens.find import Find
 from cake_tui.tui.screens.help import Help
 from cake_tui.tui.screens.inject import Inject
+from cake_tui.tui.screens.switch import Switch
 from cake_tui.tui.tiles import Tiles
 from cake_tui.tui.views import View
 
-if TYPE_CHECKING:
-    from cake_tui.tui.app import CakeApp
 
-
-class Main(Screen[None], inherit_bindings=False):
+class Main(CandidateKeys, inherit_bindings=False):
     """Draws only panes that are on screen."""
 
-    def __init__(self, panes: Sequence[Pane], replay: bool) -> None:
+    def __init__(self, panes: Sequence[Pane], replay: bool, keymap: Keymap, arrangement: Arrangement) -> None:
         super().__init__()
-        for binding in bindings(replay):
-            for key in binding.key.split(","):
-                self._bindings.bind(key.strip(), binding.action, binding.description, show=False)
-        for pane in panes:
-            self._bindings.bind(str(pane.number), f"pane('{pane.pane_name}')", pane.title, show=False)
+        self._bindings = bindings(replay, panes)
         self.replay = replay
+        self.keymap = keymap
         self.headline = Headline(id="headline")
         self.tabs = TabBar(id="tabs")
-        self.tiles = Tiles(panes)
+        self.tiles = Tiles(panes, arrangement)
         self.footline = FootLine(id="foot")
         self._message: tuple[str, str] | None = None
         self._ascii = False
-
-    @property
-    def viewer(self) -> CakeApp:
-        """The app, by its own type."""
-        return cast("CakeApp", self.app)
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -74,7 +65,7 @@ class Main(Screen[None], inherit_bindings=False):
     def foot(self, message: tuple[str, str] | None, ascii: bool) -> None:  # noqa: A002
         """Draw the footer."""
         self._message, self._ascii = message, ascii
-        self.footline.show(self.replay, message, ascii)
+        self.footline.show(footer(self.replay, self.keymap), message, ascii)
 
     def _again(self) -> None:
         if self.app.is_running:
@@ -111,8 +102,7 @@ class Main(Screen[None], inherit_bindings=False):
 
     def action_next_pane(self, by: int) -> None:
         """The next pane in their order."""
-        names = [pane.pane_name for pane in self.tiles.panes]
-        self._focus(names[(names.index(self.tiles.chosen) + by) % len(names)])
+        self._focus(self.tiles.next_to(self.tiles.chosen, by))
 
     def action_zoom(self) -> None:
         """One pane over all, and back."""
@@ -131,7 +121,10 @@ class Main(Screen[None], inherit_bindings=False):
 
     def action_redraw(self) -> None:
         """Draw every cell again."""
-        self.viewer.action_redraw()
+        self.refresh(layout=True)
+        for widget in self.query("*"):
+            widget.refresh()
+        self.viewer.repaint()
 
     def action_pause(self) -> None:
         """Pause or resume the run."""
@@ -173,18 +166,64 @@ class Main(Screen[None], inherit_bindings=False):
         """Export the best."""
         self.viewer.export()
 
-    def action_exact(self) -> None:
-        """Exact JSON of the chosen candidate."""
-        view = self.viewer.view()
-        if view.selected is None:
-            self.viewer.say("no candidate has ended yet", "warn")
+    def action_find(self) -> None:
+        """Filter or search the focused pane."""
+        pane = self.focused
+        if isinstance(pane, Pane) and pane.finds:
+            self.viewer.push_screen(Find(pane, self.viewer.ascii))
         else:
-            found = view.files.feedback_text(view.selected)
-            self.viewer.push_screen(Exact(view.selected, found, self.viewer.ascii))
+            where = ", ".join(pane.title for pane in self.tiles.panes if pane.finds)
+            self.viewer.say(f"nothing to search in this pane; it works in: {where}")
+
+    def action_hide(self) -> None:
+        """Hide the chosen pane."""
+        pane = next(pane for pane in self.tiles.panes if pane.pane_name == self.tiles.chosen)
+        if not self.tiles.hide(pane.pane_name):
+            self.viewer.say("the last pane stays")
+            return
+        self.viewer.say(f"{pane.title} is hidden; {pane.number} brings it back")
+        self._focus(self.tiles.chosen)
+
+    def action_shift_pane(self, by: int) -> None:
+        """Let the chosen pane change places with its neighbour; the order is kept."""
+        if self.tiles.arrangement.move(self.tiles.chosen, by):
+            self.tiles.rearrange()
+            self.call_after_refresh(self._again)
+
+    def action_read_only(self) -> None:
+        """Send nothing from this viewer, and back."""
+        self.viewer.toggle_read_only()
+
+    def action_switch(self) -> None:
+        """The action space, to enable and disable."""
+        viewer = self.viewer
+        history = viewer.bridge.fold.history
+        if history.session is None:
+            viewer.say("the session has not begun", "warn")
+        elif viewer.may_send():
+            viewer.push_screen(Switch(history, self._send_switch, viewer.ascii))
+
+    def _send_switch(self, what: str, action: str) -> None:
+        self.viewer.send(what, {"actions": [action]}, f"{what} {action}")
+
+    def action_stop(self) -> None:
+        """Ask for the run's name, then stop it."""
+        viewer = self.viewer
+        name = viewer.bridge.name
+        about = f"type {name} to stop the run: what is in flight ends as interrupted, the rest is kept; "
+        if viewer.may_send():
+            viewer.push_screen(Ask("stop", f"{about}cake-tui resume {name} goes on", self._send_stop, viewer.ascii))
+
+    def _send_stop(self, text: str) -> None:
+        name = self.viewer.bridge.name
+        if text == name:
+            self.viewer.send("stop", {}, "stop")
+        else:
+            self.viewer.say(f"not stopped: the run's name is {name}", "warn")
 
     def action_help(self) -> None:
         """Keys and glyphs."""
-        self.viewer.push_screen(Help(self.tiles.panes, self.replay, self.viewer.ascii))
+        self.viewer.push_screen(Help(self.tiles.panes, self.tiles.chosen, self.replay, self.keymap, self.viewer.ascii))
 
     def action_step(self, by: int) -> None:
         """Move a replay by one candidate."""
