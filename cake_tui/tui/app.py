@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
@@ -18,6 +19,7 @@ from cake_tui.tui import format as fmt
 from cake_tui.tui.arrangement import FILE as PANES_FILE
 from cake_tui.tui.arrangement import Arrangement
 from cake_tui.tui.bridge import Bridge
+from cake_tui.tui.driver import TerminalDriver
 from cake_tui.tui.keymap import FILE as KEYS_FILE
 from cake_tui.tui.keymap import Keymap, read_keymap, shown
 from cake_tui.tui.keys import defaults, here, own_keys
@@ -52,7 +54,7 @@ class CakeApp(App[int]):
         you: str | None = None,
         settings: Path | None = None,
     ) -> None:
-        super().__init__(ansi_color=True)
+        super().__init__(driver_class=TerminalDriver, ansi_color=True)
         self.theme = "ansi-dark"
         self.animation_level = "none"
         self.bridge = bridge
@@ -68,6 +70,7 @@ class CakeApp(App[int]):
         self.message: tuple[str, str] | None = None
         self.mistakes: tuple[str, ...] = ()  # of the two files of settings
         self.crash: BaseException | None = None
+        self.leaving: Callable[[], object] = lambda: None
         self._message_until = 0.0
         self._readings_at = 0.0
         self._main: Main | None = None
@@ -159,7 +162,10 @@ class CakeApp(App[int]):
         self._close_messages_no_wait()
 
     def panic(self, *renderables: Any) -> None:
-        """Textual's own threads end here when the terminal fails them."""
+        """Textual's own threads end here; what they say is their traceback with locals, of which a line is kept."""
+        stacks = [stack for shown in renderables if (trace := getattr(shown, "trace", None)) for stack in trace.stacks]
+        words = [f"{stack.exc_type}: {stack.exc_value}" for stack in stacks[-1:]]
+        self.crash = self.crash or RuntimeError(" ".join(["a thread of the screen ended", *words]))
         self._return_code = 1
         self._close_messages_no_wait()
 
@@ -172,7 +178,28 @@ class CakeApp(App[int]):
 
     def action_detach(self) -> None:
         """Leave the screen; the run goes on."""
+        self.leaving()
         self.exit(0)
+
+    def action_redraw(self) -> None:
+        """Send every cell and every mode again: another program, or a lost connection, may have changed them."""
+        if isinstance(self._driver, TerminalDriver):
+            self._driver.reassert()
+        for screen in self.screen_stack:
+            screen.refresh(layout=True)
+            for widget in screen.query("*"):
+                widget.refresh()
+        self.repaint()
+
+    def on_app_focus(self, event: events.AppFocus) -> None:
+        """The terminal is looked at again: artefacts of its absence go."""
+        event.prevent_default()
+        if not self.slow_link:
+            self.action_redraw()
+
+    def on_app_blur(self, event: events.AppBlur) -> None:
+        """Another window: the chosen pane stays the chosen one, and nothing is sent."""
+        event.prevent_default()
 
     def toggle_read_only(self) -> None:
         """Send nothing, and back; a viewer that was opened so stays so."""

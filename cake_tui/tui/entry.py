@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from cake_tui.config import environment, settings_dir
+from cake_tui.config import settings_dir
 from cake_tui.errors import DAMAGED, OK, UserError
 from cake_tui.model import layout
 from cake_tui.tui import has_screen, plain
@@ -39,16 +39,12 @@ def ascii_wanted() -> bool:
 
 
 def _on_screen(bridge: Bridge, read_only: bool, slow_link: bool, ascii: bool) -> int:  # noqa: A002
-    from textual import constants
-
     from cake_tui.tui.app import CakeApp
     from cake_tui.tui.terminal import TerminalGuard
 
-    if environment("SSH_CONNECTION"):
-        # A dropped link leaves the keyboard protocol switched on in the terminal at the other end.
-        constants.DISABLE_KITTY_KEY = True  # type: ignore[misc]
     app = CakeApp(bridge, read_only=read_only, slow_link=slow_link, ascii=ascii, settings=settings_dir())
     with TerminalGuard(lambda: app.call_later(app.exit, 0)) as guard:
+        app.leaving = guard.hurry
         app.run(mouse=True)
         ended_by = guard.ended_by
     if app.crash is not None:

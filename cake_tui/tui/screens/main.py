@@ -121,10 +121,7 @@ class Main(CandidateKeys, inherit_bindings=False):
 
     def action_redraw(self) -> None:
         """Draw every cell again."""
-        self.refresh(layout=True)
-        for widget in self.query("*"):
-            widget.refresh()
-        self.viewer.repaint()
+        self.viewer.action_redraw()
 
     def action_pause(self) -> None:
         """Pause or resume the run."""
