@@ -28,6 +28,10 @@ class UserError(Exception):
         self.exit_code = exit_code
 
 
+class DeviceLost(UserError):
+    """The device, or what is needed to use it, has gone in the middle of a run: nothing about a candidate."""
+
+
 class Ended(Exception):
     """A candidate ended in a step; raised by steps, caught in one place in the loop."""
 

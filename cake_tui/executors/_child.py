@@ -10,19 +10,22 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 import cake_tui
 from cake_tui.config import child_environment
-from cake_tui.errors import UserError
+from cake_tui.errors import ENVIRONMENT, DeviceLost, UserError
 from cake_tui.executors import _leash
 from cake_tui.model.device import Device
 from cake_tui.model.jobs import EvaluatorJob, EvaluatorReply
 
+Arm = Literal["candidate", "holder"]
+
 PACKAGE_ROOT = Path(cake_tui.__file__).parents[1]
 STDERR_TAIL = 4000
+KILL_S = 10.0  # a process in the middle of a driver's call may take a moment
 # OpenBLAS threads of the reference spin for 2^16 cycles, then sleep, so that they never run beside a kernel.
 BLAS = {"OPENBLAS_THREAD_TIMEOUT": "16"}
 
@@ -38,6 +41,8 @@ class _Line(msgspec.Struct):
     error: str | None = None
     last_word: str | None = None
     timed_out: bool = False
+    arm: Arm = "candidate"
+    device_lost: bool = False
 
 
 class Child:
@@ -47,6 +52,8 @@ class Child:
         self.ready = False
         self.last_word: str | None = None
         self.timed_out = False  # it ended itself, since a run outlived its limit
+        self.arm: Arm = "candidate"  # whose run its last word is about
+        self.device_lost = False
         self._nonce = ""
         self._incoming = b""
         self._outgoing = b""
@@ -135,14 +142,21 @@ class Child:
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
     def end(self) -> int:
-        """Kill the whole group, reap the process; return its exit status (-n: ended by signal n)."""
+        """Kill the whole group, reap the process; return its exit status (-n: ended by signal n).
+
+        Raises DeviceLost where it does not go: a driver that holds it is beyond our help.
+        """
         # A dying process may still be writing its core of exit status: give one that is going by itself a moment.
         with contextlib.suppress(subprocess.TimeoutExpired):
             if self._ended_by_itself():
                 self._process.wait(0.5)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        status = self._process.wait()
+        try:
+            status = self._process.wait(KILL_S)
+        except subprocess.TimeoutExpired:
+            what = f"the evaluator (PID {self.pid}) does not end {KILL_S:g} s after it was killed"
+            raise DeviceLost(f"{what}: its driver hangs; see dmesg, and resume once it is gone", ENVIRONMENT) from None
         _leash.sweep(_leash.EVALUATOR, self.own_mark)  # what left the group
         for fd in (self._jobs, self._replies):
             with contextlib.suppress(OSError):
@@ -190,6 +204,8 @@ class Child:
             return None
         self.ready = self.ready or found.ready
         self.last_word = found.last_word or self.last_word
+        if found.last_word is not None:
+            self.arm, self.device_lost = found.arm, found.device_lost
         self.timed_out = self.timed_out or found.timed_out
         if found.user_error is not None and found.nonce in ("", self._nonce):
             raise UserError(found.user_error, found.exit_code)

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from cake_tui import registry
-from cake_tui.errors import UserError
+from cake_tui.errors import ENVIRONMENT, DeviceLost, UserError
 from cake_tui.executors import ExecutorFactory, OnFull, Wait, _leash
 from cake_tui.executors._child import Child
 from cake_tui.executors._compile import Compile
@@ -54,8 +54,8 @@ class Local:
     """Runs jobs of one backend on one device of this machine; binaries and build records live in `store`.
 
     Must be made and used in one thread that lives as long as it does (the evaluator dies with that thread).
-    `parallel` compilers run at once (default: the device's cores). While a kernel is timed on the CPU,
-    compilers still at work are stopped and go on afterwards, unless `build_while_timing`.
+    `parallel` compilers run at once (default: the processor's cores that the device leaves). While a kernel is
+    timed on the CPU compilers still at work are stopped and go on afterwards, unless `build_while_timing`.
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class Local:
     ) -> None:  # fmt: skip
         self.store = Path(store).absolute()
         self.device = device
-        self.parallel = parallel or max(device.cores, 1)
+        self.parallel = parallel or max(min(device.cores, len(os.sched_getaffinity(0))), 1)
         self.memory_bytes = memory_bytes or int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * MEMORY_SHARE)
         self.replacements = 0
         self._backend_name = backend_name
         self._backend: Any = registry.load("backends", backend_name)
-        self._build_while_timing = build_while_timing
+        self._build_while_timing = build_while_timing or device.kind == "cuda"
         self._compilers: dict[int, Compile] = {}
         self._version: str | None = None
         self._mark = secrets.token_hex(16)
@@ -280,15 +280,18 @@ class Local:
                 wait()
 
     def _lost_by_itself(self, run_limit_s: float) -> Lost:
-        """Say how the evaluator died, and replace it."""
-        word, timed_out = self._evaluator.last_word, self._evaluator.timed_out
+        """Say how the evaluator died, and replace it; raises DeviceLost where it was not a kernel's doing."""
+        gone = self._evaluator
+        word, arm = gone.last_word, gone.arm
         status = self._replace()
-        if timed_out:
-            return Lost(f"a run took longer than {run_limit_s:g} s", timed_out=True, limit_s=run_limit_s)
+        if gone.device_lost:
+            raise DeviceLost(f"{self.device.name} ({self.device.uuid}) is lost: {word}", ENVIRONMENT)
+        if gone.timed_out:
+            return Lost(f"a run took longer than {run_limit_s:g} s", timed_out=True, limit_s=run_limit_s, arm=arm)
         if status < 0:
             name = signal_name(-status)
-            return Lost(f"{name}: {word}" if word else f"ended by {name}", signal=name)
-        return Lost(f"the evaluator ended with status {status} in the middle of a job")
+            return Lost(f"{name}: {word}" if word else f"ended by {name}", signal=name, arm=arm)
+        return Lost(word or f"the evaluator ended with status {status} in the middle of a job", arm=arm)
 
     def _replace(self) -> int:
         """End the evaluator's whole group, put the spare in its place; return the exit status of the old one."""
@@ -305,11 +308,13 @@ class Local:
         )  # fmt: skip
 
     def _await(self, child: Child, wait: Wait | None) -> None:
-        """Wait until an evaluator can take jobs; raises UserError or RuntimeError where it cannot start."""
+        """Wait until an evaluator can take jobs; raises DeviceLost or RuntimeError where it cannot start."""
         limit = Limit(START_S)
         while not child.ready:
             try:
                 child.poll(TICK_S / 5)
+            except UserError as error:
+                raise DeviceLost(str(error), error.exit_code) from None
             except EOFError:
                 status = child.end()
                 raise RuntimeError(f"the evaluator ended with {status} at its start:\n{child.said()}") from None

@@ -144,6 +144,7 @@ class Lost(msgspec.Struct, frozen=True, tag=True):
     timed_out: bool = False
     signal: str | None = None
     limit_s: float = 0.0
+    arm: Literal["candidate", "holder"] = "candidate"  # whose run it was, where the evaluator could say
 
 
 EvaluatorReply = SelfTested | Checked | Refused | Timed | Lost

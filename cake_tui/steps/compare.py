@@ -8,7 +8,7 @@ from collections.abc import Generator
 from cake_tui.errors import ENVIRONMENT, UserError
 from cake_tui.model import event as ev
 from cake_tui.model.history import History
-from cake_tui.model.jobs import EvaluatorReply, Refused, Timed, TimePairs, TimePeer
+from cake_tui.model.jobs import EvaluatorReply, Lost, Refused, Timed, TimePairs, TimePeer
 from cake_tui.model.measure import Series
 from cake_tui.model.row import Row
 from cake_tui.steps import noise, propose
@@ -60,7 +60,7 @@ def taker(ctx: Context, holder: Binaries, candidate: Binaries, number: int) -> T
 
 def _holder_failed(reply: EvaluatorReply) -> bool:
     """The arm that failed was not the candidate's: nothing to charge it with."""
-    return isinstance(reply, Refused) and reply.arm == "holder"
+    return isinstance(reply, Refused | Lost) and reply.arm == "holder"
 
 
 def peers(ctx: Context, pairs: int) -> Events:

@@ -1,0 +1,230 @@
+"""The check's own kernels on the device: equality, guards, hashes, distance from a reference, clocks."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import struct
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from cake_tui.backends._bounds import ROUNDED_ULPS, Comparison, Rule
+from cake_tui.backends.cuda.compilers import compile_file, find_compiler, version
+from cake_tui.backends.cuda.driver import Driver, PreparedLaunch
+from cake_tui.config import cache_dir
+from cake_tui.model.problem import Problem
+
+SOURCE = Path(__file__).with_name("probes.cu")
+THREADS = 256
+BLOCKS_PER_SM = 8
+RESULT_WORDS = 16
+DTYPE_NUMBERS = {"f32": 0, "f64": 1, "f16": 2, "bf16": 3, "i32": 4, "u8": 5}
+RULE_NUMBERS: dict[Rule, int] = {"random": 0, "bits": 1, "rounded": 2}
+NONE = 2**64 - 1
+HEAP_PIECE = 4096
+SM_SLOTS = 1024  # more than any chip has multiprocessors
+
+
+class Unlike(msgspec.Struct, frozen=True):
+    """How many bytes differ, and the first and the last of them by their place."""
+
+    count: int
+    first: int
+    last: int
+
+
+def compiled(arch: str) -> bytes:
+    """Return the kernels for an architecture, from the cache where they were compiled before.
+
+    Raises UserError (ENVIRONMENT) where they cannot be compiled.
+    """
+    command = find_compiler()
+    text = SOURCE.read_text(encoding="utf-8")
+    identity = "\0".join((*command, version(command), arch, text))
+    target = cache_dir() / f"probes-{hashlib.sha256(identity.encode()).hexdigest()[:32]}.cubin"
+    try:
+        return target.read_bytes()
+    except OSError:
+        pass
+    with tempfile.TemporaryDirectory(prefix="cake-tui-cuda-") as scratch:
+        cubin = compile_file(command, arch, text, Path(scratch))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix="probes-", suffix=".tmp", delete=False) as file:
+            file.write(cubin)
+        Path(file.name).rename(target)
+    except OSError:  # a cache that cannot be written costs a second a start, nothing else
+        pass
+    return cubin
+
+
+class Probes:
+    """The kernels loaded in the current context, with a place for their results; used from one thread."""
+
+    def __init__(self, driver: Driver, arch: str, sms: int, stream: int) -> None:
+        self.driver, self.stream = driver, stream
+        self._module = driver.load(compiled(arch))
+        self._functions: dict[str, int] = {}
+        self._blocks = sms * BLOCKS_PER_SM
+        self._sms = sms
+        self._result = driver.allocate(8 * RESULT_WORDS)
+        self._stamps = driver.allocate(2 * 16 * SM_SLOTS)
+        driver.fill8(self._stamps, 0, 2 * 16 * SM_SLOTS, stream)
+        self._hash_room = self._hash_bytes = 0
+        self._host = (ctypes.c_uint64 * RESULT_WORDS)()
+        self._stamp_host = (ctypes.c_uint64 * (4 * SM_SLOTS))()
+        self._stampers = [
+            self._launch("stamped", [ctypes.c_uint64(self._stamps + 16 * SM_SLOTS * which)], blocks=2 * sms, threads=32)
+            for which in (0, 1)
+        ]
+
+    def differing(self, one: int, other: int, size: int) -> Unlike:
+        """Compare two pieces of memory byte by byte."""
+        words = [ctypes.c_uint64(one), ctypes.c_uint64(other), ctypes.c_uint64(size), ctypes.c_uint64(self._result)]
+        return self._unlike("differing", words)
+
+    def unlike_word(self, address: int, word: int, size: int) -> Unlike:
+        """Compare memory with a repeated word."""
+        words = [ctypes.c_uint64(address), ctypes.c_uint32(word), ctypes.c_uint64(size), ctypes.c_uint64(self._result)]
+        return self._unlike("unlike_word", words)
+
+    def hashed(self, address: int, size: int) -> str:
+        """Return 32 hexadecimal digits that stand for the bytes and their order."""
+        return self.hashed_all([(address, size)])[0]
+
+    def hashed_all(self, pieces: Sequence[tuple[int, int]]) -> list[str]:
+        """Do that for pieces of memory (address, bytes), in one go."""
+        if not pieces:
+            return []
+        size = 16 * len(pieces)
+        if size > self._hash_bytes:
+            if self._hash_room:
+                self.driver.free(self._hash_room)
+            self._hash_room, self._hash_bytes = self.driver.allocate(2 * size), 2 * size
+        self.driver.fill8(self._hash_room, 0, size, self.stream)
+        for position, (address, length) in enumerate(pieces):
+            out = self._hash_room + 16 * position
+            words = [ctypes.c_uint64(address), ctypes.c_uint64(length), ctypes.c_uint64(out)]
+            self._launch("hashed", words).put(self.stream)
+        found = (ctypes.c_uint64 * (2 * len(pieces)))()
+        self.driver.download(ctypes.addressof(found), self._hash_room, size, self.stream)
+        self.driver.synchronize(self.stream)
+        return [f"{found[2 * at]:016x}{found[2 * at + 1]:016x}" for at in range(len(pieces))]
+
+    def left_over(
+        self, one: int, other: int | None, elements: int, words: int, poisons: tuple[int, int]
+    ) -> tuple[int, int]:
+        """Count elements of `words` words that hold the first poison in `one` (and the second in `other`).
+
+        Returns the count and the first one's place.
+        """
+        self._clear((0, NONE))
+        self._launch(
+            "left_over", [
+                ctypes.c_uint64(one), ctypes.c_uint64(other or 0), ctypes.c_uint64(elements), ctypes.c_int(words),
+                ctypes.c_uint32(poisons[0]), ctypes.c_uint32(poisons[1]), ctypes.c_uint64(self._result),
+            ],
+        ).put(self.stream)  # fmt: skip
+        count, first = self._results(2)
+        return count, first
+
+    def compare(
+        self, found: int, dtype: str, shape: tuple[int, ...], value: int, scale: int, problem: Problem, rule: Rule,
+        rows: Any = None,
+    ) -> Comparison:  # fmt: skip
+        """Compare what a kernel wrote with float64 value and scale of the same shape, as `_bounds.compare` does.
+
+        `rows` (an address of 64-bit numbers, and their count) says which rows of `found` value and scale are of.
+        """
+        row_elements = 1
+        for extent in shape[1:]:
+            row_elements *= extent
+        row_address, count = rows if rows is not None else (0, shape[0] if shape else 1)
+        elements = row_elements * count
+        self._clear((0, 0, NONE, 0, 0, 0, 0, 0, 0))
+        self._launch(
+            "compared", [
+                ctypes.c_uint64(found), ctypes.c_int(DTYPE_NUMBERS[dtype]), ctypes.c_uint64(value),
+                ctypes.c_uint64(scale), ctypes.c_uint64(elements), ctypes.c_uint64(max(row_elements, 1)),
+                ctypes.c_uint64(row_address), ctypes.c_int(RULE_NUMBERS[rule]), ctypes.c_double(problem.tolerance_abs),
+                ctypes.c_double(problem.tolerance_units), ctypes.c_double(ROUNDED_ULPS), ctypes.c_uint64(self._result),
+            ],
+        ).put(self.stream)  # fmt: skip
+        bad, nans, first, *bits = self._results(9)
+        error, unit, share, absolute, units, largest = struct.unpack("<6d", struct.pack("<6Q", *bits))
+        index: list[int] = []
+        for extent in reversed(shape if bad else ()):
+            index.append(first % extent)
+            first //= extent
+        return Comparison(
+            bad_elements=bad, elements=elements, nans=nans, max_abs_err=error,
+            rel_err=error / largest if largest else error, worst_unit=unit, bound_share=share, absolute_share=absolute,
+            units_share=units, first_index=tuple(reversed(index)),
+        )  # fmt: skip
+
+    def heap_pieces(self) -> int:
+        """Count the free pieces of the heap that kernels allocate from."""
+        self._clear((0,))
+        words = [ctypes.c_uint64(HEAP_PIECE), ctypes.c_uint64(self._result)]
+        self._launch("heap_pieces", words, blocks=1, threads=1).put(self.stream)
+        return self._results(1)[0]
+
+    # --- the device's clock -----------------------------------------------------------------------------
+
+    def stamp(self, which: int) -> None:
+        """Have every multiprocessor write down its cycles and the time: 0 before a sample, 1 behind it."""
+        self._stampers[which].put(self.stream)
+
+    def gigahertz(self) -> float | None:
+        """Return cycles a nanosecond between the last two stamps, the multiprocessors' median; None without any."""
+        self.driver.download(
+            ctypes.addressof(self._stamp_host), self._stamps, ctypes.sizeof(self._stamp_host), self.stream
+        )
+        self.driver.synchronize(self.stream)
+        stamps = np.frombuffer(bytes(self._stamp_host), dtype=np.uint64).reshape(2, SM_SLOTS, 2).astype(np.float64)
+        cycles, ns = (stamps[1] - stamps[0]).T
+        seen = (stamps[0, :, 1] > 0) & (ns > 0) & (cycles > 0)
+        return float(np.median(cycles[seen] / ns[seen])) if seen.any() else None
+
+    # --- peak rates -------------------------------------------------------------------------------------
+
+    def copy(self, source: int, target: int, size: int) -> PreparedLaunch:
+        """Return a launch that copies `size` bytes."""
+        words = [ctypes.c_uint64(source), ctypes.c_uint64(target), ctypes.c_uint64(size // 16)]
+        return self._launch("copied", words, threads=512)
+
+    def multiply_add(self, rounds: int) -> tuple[PreparedLaunch, float]:
+        """Return a launch of multiply-adds alone, and how many floating-point operations it does."""
+        words = [ctypes.c_uint64(self._result), ctypes.c_float(1.0001), ctypes.c_float(0.5), ctypes.c_int(rounds)]
+        launch = self._launch("multiplied", words, blocks=self._blocks)
+        return launch, 512.0 * rounds * self._blocks * THREADS
+
+    # --- the parts of the above -------------------------------------------------------------------------
+
+    def _launch(self, name: str, words: list[Any], blocks: int = 0, threads: int = THREADS) -> PreparedLaunch:
+        if name not in self._functions:
+            self._functions[name] = self.driver.function(self._module, name)
+        return PreparedLaunch(
+            self.driver, self._functions[name], (blocks or self._blocks, 1, 1), (threads, 1, 1), words
+        )  # fmt: skip
+
+    def _unlike(self, name: str, words: list[Any]) -> Unlike:
+        self._clear((0, NONE, 0))
+        self._launch(name, words).put(self.stream)
+        count, first, behind = self._results(3)
+        return Unlike(count, first, behind - 1)
+
+    def _clear(self, values: tuple[int, ...]) -> None:
+        for position, value in enumerate(values):
+            self._host[position] = value
+        self.driver.upload(self._result, ctypes.addressof(self._host), 8 * len(values), self.stream)
+
+    def _results(self, count: int) -> list[int]:
+        self.driver.download(ctypes.addressof(self._host), self._result, 8 * count, self.stream)
+        self.driver.synchronize(self.stream)
+        return list(self._host[:count])
