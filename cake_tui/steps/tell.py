@@ -149,9 +149,9 @@ def _perf(told: Told, evidence: Evidence) -> Perf | None:
 
 
 def gain_pct(gain: float) -> float | None:
-    """Return how much less time a gain ln(t_holder / t_candidate) means, percent of the holder's."""
+    """Return how much faster a gain ln(t_holder / t_candidate) means, in percent, as lines and screens say it."""
     try:
-        return _known(-100.0 * math.expm1(-gain))
+        return _known(100.0 * math.expm1(gain))
     except OverflowError:
         return None
 

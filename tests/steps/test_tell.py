@@ -58,7 +58,7 @@ def test_measured_candidate_tells_everything() -> None:
     assert found["perf"]["avg_us"] == 1500.0
     assert found["perf"]["runs_us"] == [152.4, 152.1, 153.0]
     assert found["perf"]["throughput_tflops"] == pytest.approx(2 * 512**3 / 1500e-6 / 1e12)
-    assert found["perf"]["gain_pct"] == pytest.approx(100 * (1 - math.exp(0.02)))
+    assert found["perf"]["gain_pct"] == pytest.approx(100 * (math.exp(-0.02) - 1))
     assert found["perf"]["pair_noise_pct"] == pytest.approx(0.5)
     assert found["profile"]["source"] == "static+model"
     assert found["failure"] is None
