@@ -20,6 +20,7 @@ PROBLEM = matmul(512, 512, 512)
 NAIVE = ir.first_schedule(PROBLEM, "c", WIDE)
 TILED = ir.default_schedule(PROBLEM, "tiled", "c", WIDE)
 PACKED = ir.default_schedule(PROBLEM, "packed", "c", WIDE)
+SPLIT = ir.default_schedule(PROBLEM, "split_k", "c", WIDE)
 
 
 def _apply(schedule: Schedule, edit: str, problem: Problem = PROBLEM, **arguments: KnobValue) -> Schedule:
@@ -61,6 +62,10 @@ def test_tiling_makes_the_naive_kernel_tiled() -> None:
     assert _apply(NAIVE, "tiling", tile_size=int(TILED.knob("block_k") or 0)) == TILED
 
 
+def test_staging_makes_the_naive_kernel_tiled() -> None:
+    assert _apply(NAIVE, "shared_memory") == TILED.with_knobs({"shared": True})
+
+
 def test_another_structure_keeps_the_knobs_that_both_have() -> None:
     tuned = TILED.with_knobs({"thread_m": 8, "threads_x": 16, "pad": 4, "block_k": 512})
     packed = _apply(tuned, "change_structure", structure="packed", unroll=8)
@@ -78,7 +83,7 @@ def test_another_structure_keeps_the_knobs_that_both_have() -> None:
         (NAIVE, "register_block", {"m": 4, "n": 1}, "thread_m", None),
         (NAIVE, "unroll", {"factor": 2}, "unroll", None),
         (NAIVE, "block_config", {"x": 2, "y": 2}, "threads_x", None),
-        (NAIVE, "shared_memory", {}, "shared", None),
+        (SPLIT, "shared_memory", {}, "shared", None),
         (NAIVE, "pad", {"pad": 4}, "pad", None),
         (NAIVE, "tiling", {"tile_size": 100}, "block_k", "128"),
         (PACKED, "vectorize", {"vec_width": 32}, "vector", "16"),

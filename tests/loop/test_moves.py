@@ -22,6 +22,7 @@ WORKS = [
     ("apply_unroll(4)", "packed", "unroll"),
     ("change_block_config(8, 2)", "packed", "threads_x"),
     ("apply_shared_memory_load()", "packed", "shared"),
+    ("apply_shared_memory_load()", Schedule.of("naive"), "tiled"),
     ("avoid_bank_conflict(16)", "packed", "pad"),
     ("split_k(4)", "packed", "split_k"),
 ]
@@ -30,7 +31,7 @@ REFUSED = [
     ("apply_register_block(4, 2)", "naive", "thread_m"),
     ("apply_unroll(2)", "naive", "unroll"),
     ("change_block_config(2, 2)", "naive", "threads_x"),
-    ("apply_shared_memory_load()", "naive", "shared"),
+    ("apply_shared_memory_load()", "split_k", "shared"),
     ("avoid_bank_conflict(8)", "naive", "pad"),
 ]
 
@@ -48,7 +49,7 @@ def source_of(schedule: Schedule) -> str:
     return ir.lower(program, "c", actions.device.arch, problem.shapes).source
 
 
-@pytest.mark.parametrize(("text", "start", "changed"), WORKS, ids=[work[0] for work in WORKS])
+@pytest.mark.parametrize(("text", "start", "changed"), WORKS, ids=[f"{work[0]}-{work[2]}" for work in WORKS])
 def test_the_move_changes_the_source_and_nothing_but_what_it_names(
     text: str, start: Schedule | str, changed: str
 ) -> None:

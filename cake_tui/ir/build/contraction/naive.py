@@ -24,6 +24,9 @@ from cake_tui.model.device import Device, Target
 from cake_tui.model.problem import Problem
 from cake_tui.model.schedule import Knob, KnobValue
 
+BLOCK_ROWS = Const("block_rows", Number(32))  # a warp: its threads share no row
+BLOCK_COLUMNS = Const("block_columns", Number(8))
+
 
 class Naive:
     """The baseline: what a person writes first.
@@ -35,10 +38,8 @@ class Naive:
     targets = ("c", "cuda")
 
     def knobs(self, problem: Problem, target: Target, device: Device) -> tuple[Knob, ...]:
-        """Return none on ``c``, where there is nothing to set, and the block's shape on ``cuda``."""
-        if target == "c":
-            return ()
-        return Knob("threads_x", (4, 8, 16, 32, 64), 16), Knob("threads_y", (1, 2, 4, 8, 16, 32), 16)
+        """Return none: there is nothing to set."""
+        return ()
 
     def multiples(self, problem: Problem, knobs: Mapping[str, KnobValue], target: Target) -> dict[str, int]:
         """Return none: any size will do."""
@@ -50,11 +51,7 @@ class Naive:
         """Make the program."""
         c = contraction_of(problem, target)
         if target == "cuda":
-            consts = tuple(
-                Const(knob.name, Number(int(knobs[knob.name])), tuple(int(value) for value in knob.values))
-                for knob in self.knobs(problem, target, device)
-            )
-            return c.program("naive", target, device, runtime_sizes, consts, (_threads(c),))
+            return c.program("naive", target, device, runtime_sizes, (BLOCK_ROWS, BLOCK_COLUMNS), (_threads(c),))
         return c.program("naive", target, device, runtime_sizes, (), (_loops(c),))
 
 
@@ -73,22 +70,22 @@ def _loops(c: Contraction) -> Launch:
 
 def _threads(c: Contraction) -> Launch:
     """A thread an element, numbered down the columns of the output."""
-    rows = Span(parse("bx*threads_x"), Name("threads_x"), c.m)
-    columns = Span(parse("by*threads_y"), Name("threads_y"), c.n)
+    rows = Span(parse("bm*block_rows"), Name("block_rows"), c.m)
+    columns = Span(parse("bn*block_columns"), Name("block_columns"), c.n)
     inside = parse(f"{c.m} < {c.rows} and {c.n} < {c.columns}")
-    spread = Threads((Name("threads_x"), Name("threads_y")), (Number(1), Number(1)))
-    shape: tuple[Expr, ...] = (Name("threads_x"), Name("threads_y"))
+    spread = Threads((Name("block_rows"), Name("block_columns")), (Number(1), Number(1)))
+    shape: tuple[Expr, ...] = (Name("block_rows"), Name("block_columns"))
     acc = Buffer(ACC, "register", c.dtype, shape, order=(1, 0), spread=spread, init=Number(0))  # type: ignore[arg-type]
     product = Contract(
         Ref(ACC), Ref("a", (rows, Name(c.k))), Ref("b", (Name(c.k), columns)), where=Guard(inside, Number(0))
     )
     store = Assign(c.outputs(rows, columns), at_element(c.value, Ref(ACC)), where=Guard(inside))
     grid = (
-        Axis("by", parse(f"ceil({c.columns}/threads_y)")),
-        Axis("bx", parse(f"ceil({c.rows}/threads_x)")),
+        Axis("bn", parse(f"ceil({c.columns}/block_columns)")),
+        Axis("bm", parse(f"ceil({c.rows}/block_rows)")),
     )
     body = (Declare(acc), For(c.k, Number(0), Name(c.depth), (product,)), store)
-    return Launch("matmul", grid, body, parse("threads_x*threads_y"))
+    return Launch("matmul", grid, body, parse("block_rows*block_columns"))
 
 
 PLUGIN: Structure = Naive()
