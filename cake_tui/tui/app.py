@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from textual import events
-from textual.app import App, SystemCommand
+from textual.app import App
 from textual.binding import Binding
 from textual.screen import Screen
 
@@ -21,8 +21,8 @@ from cake_tui.tui.arrangement import Arrangement
 from cake_tui.tui.bridge import Bridge
 from cake_tui.tui.driver import TerminalDriver
 from cake_tui.tui.keymap import FILE as KEYS_FILE
-from cake_tui.tui.keymap import Keymap, read_keymap, shown
-from cake_tui.tui.keys import defaults, here, own_keys
+from cake_tui.tui.keymap import Keymap, read_keymap
+from cake_tui.tui.keys import defaults
 from cake_tui.tui.pane import Pane
 from cake_tui.tui.screens.inject import Inject
 from cake_tui.tui.screens.main import Main
@@ -42,6 +42,7 @@ class CakeApp(App[int]):
     Main { background: ansi_default; color: ansi_default; layout: vertical; }
     #headline { height: 3; } #tabs { height: 1; } #foot { height: 1; dock: bottom; }
     """
+    ENABLE_COMMAND_PALETTE = False
     BINDINGS = [Binding("ctrl+c,ctrl+q", "detach", "detach", id="app.detach", show=False, priority=True)]
 
     def __init__(
@@ -274,28 +275,6 @@ class CakeApp(App[int]):
             self.say(f"export: cannot write here: {error.strerror}", "bad")
             return
         self.say(f"exported #{bundle.candidate} to {path.resolve()}  sha256 {bundle.lowered.sha256[:12]}", "good")
-
-    # -- palette ---------------------------------------------------------------------------------------
-
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Every key by its name, then what each pane can do."""
-        for key in here(self.bridge.replay):
-            if "palette" not in key.id:
-                yield SystemCommand(key.word or key.id.rpartition(".")[2], key.help, self._command(key.action))
-        if self._main is None:
-            return
-        for pane in self._main.tiles.panes:
-            go = self._command(f"pane('{pane.pane_name}')")
-            yield SystemCommand(f"go to {pane.title}", pane.help, go)
-            for binding in own_keys(type(pane)).values():
-                act = self._command(binding.action, pane)
-                yield SystemCommand(f"{pane.title}: {binding.description}", f"key {shown(binding.key)}", act)
-
-    def _command(self, action: str, pane: Pane | None = None) -> Any:
-        async def act() -> None:
-            await self.run_action(action, pane or self._main)
-
-        return act
 
 
 def load_panes() -> list[Pane]:

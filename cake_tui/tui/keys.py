@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from textual.binding import Binding, BindingsMap
 
@@ -53,7 +54,7 @@ KEYS: tuple[Key, ...] = (
     Key("screen.slow", "s", "slow", "slow link", "slow link: repaint every ten seconds", "both", 19),
     Key("screen.read_only", "w", "read_only", "read-only", "send nothing from here, and back", "live", 17),
     Key("screen.redraw", "ctrl+l", "redraw", "", "draw the whole screen again"),
-    Key("screen.palette", "ctrl+p,colon", "app.command_palette", "", "every command by name"),
+    Key("screen.palette", "ctrl+p,colon", "commands", "", "every command by name"),
     Key("screen.help", "question_mark,f1", "help", "help", "keys and glyphs", "both", 4),
     Key("screen.detach", "q", "app.detach", "detach", "leave; the run goes on (ctrl+c and ctrl+q too)", "both", 3),
 )  # fmt: skip
@@ -82,6 +83,34 @@ def defaults(panes: Sequence[Pane]) -> dict[str, dict[str, str]]:
     everywhere = {key.id: key.keys for key in KEYS} | {f"go.{pane.pane_name}": str(pane.number) for pane in panes}
     groups = {pane.pane_name: own_keys(type(pane)) for pane in panes} | {"pane": own_keys(Pane)}
     return {"": everywhere} | {name: {known: b.key for known, b in own.items()} for name, own in groups.items()}
+
+
+class Command(NamedTuple):
+    """A key's action by name, for the list of commands; `pane` is whose it is, None for the screen's."""
+
+    name: str
+    help: str
+    keys: str
+    action: str
+    pane: Pane | None = None
+
+
+def commands(replay: bool, panes: Sequence[Pane], keymap: Keymap) -> list[Command]:
+    """Every key of the table by its name, then what each pane can do."""
+    found = [
+        Command(key.word or key.id.rpartition(".")[2], key.help, shown(keymap.keys(key.id, key.keys)), key.action)
+        for key in here(replay)
+        if key.id != "screen.palette"
+    ]
+    for pane in sorted(panes, key=lambda pane: pane.number):
+        go = shown(keymap.keys(f"go.{pane.pane_name}", str(pane.number)))
+        found.append(Command(f"go to {pane.title}", pane.help, go, f"pane('{pane.pane_name}')"))
+        for name, binding in own_keys(type(pane)).items():
+            keys = shown(keymap.keys(name, binding.key))
+            found.append(
+                Command(f"{pane.pane_name}: {name.rpartition('.')[2]}", binding.description, keys, binding.action, pane)
+            )
+    return found
 
 
 def footer(replay: bool, keymap: Keymap) -> list[tuple[str, str]]:

@@ -72,7 +72,7 @@ class Pane(LinesWidget, can_focus=True):
         """Move the pane's own cursor, where it has one; false lets the pane scroll."""
         return False
 
-    def back(self) -> None:
+    def escaped(self) -> None:
         """What esc does where nothing is sought."""
 
     def copied(self, view: View) -> Copied | None:
@@ -180,7 +180,7 @@ class Pane(LinesWidget, can_focus=True):
         if self.sought:
             self.find("")
         else:
-            self.back()
+            self.escaped()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """The wheel scrolls three lines."""
@@ -193,12 +193,12 @@ class Pane(LinesWidget, can_focus=True):
         self.action_scroll(-3)
 
     def on_focus(self) -> None:
-        """The rule shows the focus."""
-        self.draw()
+        """The rule shows the focus, once the widget itself knows of it."""
+        self.call_later(self.draw)
 
     def on_blur(self) -> None:
-        """The rule shows the focus."""
-        self.draw()
+        """The rule shows the focus, once the widget itself knows of it."""
+        self.call_later(self.draw)
 
     def on_resize(self) -> None:
         """Draw for the new size."""

@@ -87,7 +87,7 @@ class Board(Pane):
         self.app.choose(numbers[there])  # type: ignore[attr-defined]
         return True
 
-    def back(self) -> None:
+    def escaped(self) -> None:
         """Show the latest candidate again, whichever that is."""
         self.top = 0
         self.app.choose(None)  # type: ignore[attr-defined]
@@ -198,6 +198,7 @@ def _columns(width: int) -> list[tuple[str, int, bool]]:
         wanted = [("no", 7, True), ("", 15, False), ("time", 10, True), ("gain", 9, True)]
         if width >= 78:
             wanted[:0] = [("rank", 5, True)]
+        if width >= 90:
             wanted.append(("speed-up", 10, True))
         if width >= 98:
             wanted.append(("throughput", 14, True))

@@ -201,6 +201,8 @@ def _ending(record: Record, view: View, width: int) -> list[Line]:
             lines += _field("refused by", fmt.visible(diagnostic.text), width, "bad")
         return lines
     told = {name: value for name, value in sections.known(outcome).items() if value != 0}
+    for name in ("kind", "verdict", "avg_us", "reason"):  # at the head
+        told.pop(name, None)
     log = told.pop("log", None)
     lines = sections.entries(told, INDENT)
     if isinstance(log, str):
@@ -224,9 +226,9 @@ def _times(record: Record, view: View, width: int) -> list[Line]:
         lines += _field("coarse", f"{figures.time(coarse.avg_us)}, the median of {runs}{gain}", width)
         clocks = [one.after for one in coarse.series if one.after is not None]
         if clocks:
-            told = {name: value for name, value in sections.known(clocks[-1]).items() if not name.endswith("mono")}
-            seen = ", ".join(f"{name} {sections.scalar(value)}" for name, value in told.items())
-            lines += _field("clock", fmt.visible(seen), width)
+            seen = {name: value for name, value in sections.known(clocks[-1]).items() if not name.endswith("mono")}
+            text = ", ".join(f"{name} {sections.scalar(value)}" for name, value in seen.items())
+            lines += _field("clock", fmt.visible(text), width)
     for gate in record.all(ev.GateEnded):
         result = gate.result
         told = f"{result.decision}: {figures.gain(result.gain)}, at least {figures.gain(result.gain_low)}"

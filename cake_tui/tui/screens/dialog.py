@@ -16,13 +16,13 @@ from cake_tui.tui.lines import LinesWidget
 
 
 class Dialog(ModalScreen[None], inherit_bindings=False):
-    """Subclasses give `title`, `lines` and keys; the box takes what the terminal has, at most 104 columns."""
+    """Subclasses give `title`, `lines` and keys; the box takes what the terminal has, at most 128 columns."""
 
     title_text: ClassVar[str] = ""
 
     DEFAULT_CSS = """
     Dialog { align: center middle; }
-    Dialog > Vertical { background: ansi_default; border: round ansi_cyan; width: 100%; max-width: 104; height: 100%; }
+    Dialog > Vertical { background: ansi_default; border: round ansi_cyan; width: 100%; max-width: 128; height: 100%; }
     Dialog.ascii > Vertical { border: ascii ansi_cyan; }
     Dialog LinesWidget { height: 1fr; background: ansi_default; }
     """

@@ -11,10 +11,11 @@ from cake_tui.tui.bars import FootLine, TabBar
 from cake_tui.tui.bridge import ReplayBridge
 from cake_tui.tui.headline import Headline
 from cake_tui.tui.keymap import Keymap
-from cake_tui.tui.keys import bindings, footer
+from cake_tui.tui.keys import Command, bindings, commands, footer
 from cake_tui.tui.pane import Pane
 from cake_tui.tui.screens.ask import Ask
 from cake_tui.tui.screens.candidates import CandidateKeys
+from cake_tui.tui.screens.commands import Commands
 from cake_tui.tui.screens.find import Find
 from cake_tui.tui.screens.help import Help
 from cake_tui.tui.screens.inject import Inject
@@ -162,6 +163,16 @@ class Main(CandidateKeys, inherit_bindings=False):
     def action_export(self) -> None:
         """Export the best."""
         self.viewer.export()
+
+    def action_commands(self) -> None:
+        """Everything by name."""
+        found = commands(self.replay, self.tiles.panes, self.keymap)
+        self.viewer.push_screen(Commands(found, self._do, self.viewer.ascii))
+
+    def _do(self, command: Command) -> None:
+        if command.pane is not None:
+            self._focus(command.pane.pane_name)
+        self.call_after_refresh(self.viewer.run_action, command.action, command.pane or self)
 
     def action_find(self) -> None:
         """Filter or search the focused pane."""

@@ -40,7 +40,7 @@ class Switch(Dialog):
         self.actions: list[Action] = []
         self.broken = ""
         try:
-            self.actions = sorted(Moves(history).menu.actions, key=lambda one: (-self._tally(one).weight, one.name))
+            self.actions = sorted(Moves(history).menu.actions, key=self._place)
         except UserError as error:
             self.broken = str(error)
 
@@ -84,6 +84,10 @@ class Switch(Dialog):
             if (name in self.history.disabled_actions) == (what == "disable"):
                 del self.asked[name]
         self.draw()
+
+    def _place(self, action: Action) -> tuple[bool, float, str]:
+        """Those without a meaning here last, the others by what they brought."""
+        return bool(action.refused), -self._tally(action).weight, action.name
 
     def _off(self, action: Action) -> bool:
         return action.name in self.history.disabled_actions or not action.enabled
