@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cake_tui import __version__, loop, registry
-from cake_tui.cli._device import Chosen
+from cake_tui.cli._device import Chosen, monitor_of
 from cake_tui.cli._origin import Origin
 from cake_tui.config import Settings, user_name
 from cake_tui.engine.desk import Desk
@@ -25,7 +25,6 @@ from cake_tui.model import event as ev
 from cake_tui.model.device import Device
 from cake_tui.model.history import History
 from cake_tui.model.problem import Problem
-from cake_tui.monitors import Monitor
 from cake_tui.steps import compare, keep
 from cake_tui.steps.budget import parse_goal
 from cake_tui.steps.context import Context
@@ -36,6 +35,8 @@ from cake_tui.store.files import refuse_without_space
 from cake_tui.store.lock import network_file_system, take_device
 from cake_tui.store.reading import JournalReader
 from cake_tui.store.snapshot import fold_new
+
+GPU_PACKAGES = ("cupy-cuda13x", "cupy-cuda12x", "torch")
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def start(order: Order, announce: Announce, *, foreground: bool) -> int:
         backend=order.chosen.name,
         agent=order.agent,
         settings=order.settings.flat(),
-        versions=_versions(compiler.version),
+        versions=_versions(compiler.version, device.kind),
         goal=order.goal,
         started_from=order.origin.label if order.origin is not None else None,
     )
@@ -86,10 +87,11 @@ def start(order: Order, announce: Announce, *, foreground: bool) -> int:
     reader = JournalReader(session.journal_path)
     fold_new(history, reader)
     engine = Engine(session, history, lines=reader.line, monitor=monitor_of(device), foreground=foreground)
-    notices = (*unmeasured, *_warnings(session.path))
+    fallen_back = (order.chosen.notice,) if order.chosen.notice else ()
+    notices = (*fallen_back, *unmeasured, *_warnings(session.path))
     engine.begin(Desk(menu, session.write_settings), notices=notices, who=who)
     engine.record(ev.Probed(compiler=" ".join(compiler.command), version=compiler.version))
-    opened = _Opened(announce, Started(session=str(session.path)))
+    opened = _Opened(announce, Started(session=str(session.path), notices=fallen_back))
     try:
         code = engine.drive(_story(session, engine, history, menu, opened))
         if opened.refused(history, code):
@@ -226,15 +228,6 @@ def make_agent(text: str) -> Any:
     return registry.load("agents", name)({"argument": argument} if argument else {})
 
 
-def monitor_of(device: Device) -> Monitor | None:
-    """Return the first monitor that applies to a device."""
-    for name in registry.names("monitors"):
-        monitor: Monitor | None = registry.load("monitors", name)(device)
-        if monitor is not None:
-            return monitor
-    return None
-
-
 def _hashes(ctx: Context) -> frozenset[str]:
     names = [name for one in ctx.subjects.values() for name in (one.full.binary_sha256, one.smoke.binary_sha256)]
     flying = [name for row in ctx.history.in_flight() for name in (row.full_sha256, row.smoke_sha256) if name]
@@ -262,11 +255,11 @@ def _same_device(backend: Any, device: Device, name: str) -> None:
         )
 
 
-def _versions(compiler: str) -> dict[str, str]:
+def _versions(compiler: str, kind: str) -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
     found = {"cake_tui": __version__, "python": platform.python_version(), "compiler": compiler}
-    for package in ("numpy", "textual", "msgspec"):
+    for package in ("numpy", "textual", "msgspec", *(GPU_PACKAGES if kind == "cuda" else ())):
         try:
             found[package] = version(package)
         except PackageNotFoundError:

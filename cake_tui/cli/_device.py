@@ -11,6 +11,7 @@ from cake_tui import registry
 from cake_tui.backends import Backend
 from cake_tui.errors import ENVIRONMENT, UserError
 from cake_tui.model.device import Device
+from cake_tui.monitors import Monitor
 
 _AUTO = ("cuda", "cpu")  # in this order
 
@@ -22,6 +23,7 @@ class Chosen:
     name: str
     backend: Backend
     device: Device
+    notice: str = ""  # what was asked for first, and why it is not this
 
 
 def add_device_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +45,8 @@ def choose(args: argparse.Namespace) -> Chosen:
     reasons = []
     for name in (name for name in _AUTO if name in known):
         try:
-            return _chosen(name, args.device)
+            chosen = _chosen(name, args.device)
+            return replace(chosen, notice=_fallen_back(chosen, reasons) if args.device is None else "")
         except UserError as error:
             if error.exit_code != ENVIRONMENT and args.device is None:
                 raise
@@ -51,11 +54,25 @@ def choose(args: argparse.Namespace) -> Chosen:
     raise UserError("no device to work on: " + "; ".join(reasons), ENVIRONMENT)
 
 
+def _fallen_back(chosen: Chosen, reasons: list[str]) -> str:
+    """Say what was looked for before; empty where nothing was."""
+    return f"{'; '.join(reasons)}: running on {chosen.name} ({chosen.device.name})" if reasons else ""
+
+
 def with_threads(chosen: Chosen, threads: int) -> Chosen:
     """Return the device with so many of its cores in use; 0 leaves them all."""
     if not 0 < threads < chosen.device.cores:
         return chosen
     return replace(chosen, device=msgspec.structs.replace(chosen.device, cores=threads))
+
+
+def monitor_of(device: Device) -> Monitor | None:
+    """Return the first monitor that applies to a device."""
+    for name in registry.names("monitors"):
+        monitor: Monitor | None = registry.load("monitors", name)(device)
+        if monitor is not None:
+            return monitor
+    return None
 
 
 def _chosen(name: str, wanted: str | None) -> Chosen:

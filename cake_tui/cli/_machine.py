@@ -43,6 +43,7 @@ def look() -> Iterator[Found]:
     yield from _clocks()
     yield from _folders()
     yield _gpu()
+    yield from _cuda()
     yield from _packages()
     yield _terminal()
 
@@ -74,7 +75,7 @@ def _compiler_and_cpu() -> Iterator[Found]:
         return
     yield Found("compiler", "ok", f"{' '.join(compiler.command)}: {compiler.version}, makes code for {device.arch}")
     yield Found("processor", "ok", _processor(device))
-    yield _peaks(backend, device)
+    yield _peaks("peak rates", backend, device)
 
 
 def _processor(device: Device) -> str:
@@ -87,21 +88,21 @@ def _processor(device: Device) -> str:
     return f"{device.name}: {device.cores} cores used, {device.arch}, {vectors}, {caches or 'caches unknown'}"
 
 
-def _peaks(backend: Backend, device: Device) -> Found:
-    """Measure what all cores reach together, unless a session is timing kernels on them."""
+def _peaks(subject: str, backend: Backend, device: Device) -> Found:
+    """Measure what the device reaches, unless a session is timing kernels on it."""
     try:
         lock = take_device(device.uuid, "doctor", user_name())
     except UserError as error:
-        return Found("peak rates", "note", *_split(f"not measured: {error}"))
+        return Found(subject, "note", *_split(f"not measured: {error}"))
     try:
         found = backend.measured(device)
     except UserError as error:
-        return Found("peak rates", "note", str(error), "feedback does without shares of the machine's peak")
+        return Found(subject, "note", str(error), "feedback does without shares of the machine's peak")
     finally:
         if lock is not None:
             lock.release()
     memory = f"{found.memory_gbps:.0f} GB/s to and from memory" if found.memory_gbps else "memory unknown"
-    return Found("peak rates", "ok", f"measured now: {found.peak_gflops:.0f} GFLOP/s fp32, {memory}")
+    return Found(subject, "ok", f"measured now: {found.peak_gflops:.0f} GFLOP/s fp32, {memory}")
 
 
 def _clocks() -> Iterator[Found]:
@@ -187,6 +188,31 @@ def _gpu() -> Found:
     if not found.gpus:
         return Found("GPU", "note", f"driver {found.driver}, but no GPU", "only needed for CUDA; look at nvidia-smi")
     return Found("GPU", "ok", f"driver {found.driver}: {'; '.join(found.gpus)}")
+
+
+def _cuda() -> Iterator[Found]:
+    """Say what the cuda backend finds: each GPU with its limits, the compiler, what the first GPU reaches."""
+    if "cuda" not in registry.names("backends"):
+        return
+    backend: Backend = registry.load("backends", "cuda")
+    try:
+        devices = backend.devices()
+    except UserError as error:
+        yield Found("CUDA", "note", *_split(str(error)))
+        return
+    for index, device in enumerate(devices):
+        limits = (
+            f"{device.cores} SMs, {device.smem_per_block_bytes >> 10} KiB shared memory a block, "
+            f"L2 {device.l2_bytes >> 20} MiB"
+        )
+        yield Found("CUDA device", "ok", f"{index}: {device.name} ({device.uuid}), {device.arch}, {limits}")
+    try:
+        compiler = backend.probe(devices[0])
+    except UserError as error:
+        yield Found("CUDA compiler", "missing", *_split(str(error)))
+        return
+    yield Found("CUDA compiler", "ok", f"{compiler.version}, makes code for {devices[0].arch}")
+    yield _peaks("GPU rates", backend, devices[0])
 
 
 def _packages() -> Iterator[Found]:

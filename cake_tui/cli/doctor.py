@@ -12,9 +12,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from cake_tui import ir, kernels, registry
+from cake_tui import ir, kernels
 from cake_tui.cli import Command
-from cake_tui.cli._device import Chosen, add_device_arguments, choose
+from cake_tui.cli._device import Chosen, add_device_arguments, choose, monitor_of
 from cake_tui.cli._machine import look, usable
 from cake_tui.cli._output import print_json
 from cake_tui.cli._trial import Trial, trial
@@ -67,7 +67,7 @@ def _gate(args: argparse.Namespace) -> int:
     if not 1 <= args.comparisons <= 100_000:
         raise UserError(f"--comparisons: found {args.comparisons}, allowed: 1 to 100000")
     chosen = choose(args)
-    settings = Settings()
+    settings = Settings.of_device(chosen.device.kind)
     problem, schedule = _subject(args, chosen)
     with trial(problem, chosen, "doctor --gate", settings.building.smoke_fraction) as one:
         try:
@@ -86,8 +86,11 @@ def _gate(args: argparse.Namespace) -> int:
     return OK if result.accepted <= allowed else FOUND_WRONG
 
 
+_PROMISING = ("packed", "tiled")
+
+
 def _subject(args: argparse.Namespace, chosen: Chosen) -> tuple[Problem, Schedule]:
-    """Return what is timed: a session's best, or the kernel's best-looking structure at its defaults."""
+    """Return what is timed: a session's best, or the kernel's most promising structure at its defaults."""
     if args.session is not None:
         history = snapshot.fold(name.find(args.session, args.sessions)).history
         row = history.rows[history.incumbent] if history.incumbent is not None else None
@@ -97,14 +100,13 @@ def _subject(args: argparse.Namespace, chosen: Chosen) -> tuple[Problem, Schedul
     target, device = chosen.device.target, chosen.device
     problem = kernels.load(args.kernel, target=target, shapes=args.shape)
     structures = ir.structures(problem, target)
-    structure = "packed" if "packed" in structures else structures[0]
+    structure = next((name for name in _PROMISING if name in structures), structures[0])
     return problem, ir.default_schedule(problem, structure, target, device)
 
 
 def _compared(one: Trial, schedule: Schedule, settings: Settings, args: argparse.Namespace) -> Iterator[SelfGate]:
     subject, _ = one.build(one.on_paper(schedule).full)
-    monitor = registry.load("monitors", "host")(one.chosen.device)
-    guard = Guard(settings.running.guard_refusals, monitor)
+    guard = Guard(settings.running.guard_refusals, monitor_of(one.chosen.device))
     take = guard.watched(one.self_pairs(subject, settings.gating.sample_ms, _SEED))
     for result in compare_with_itself(settings.gating, take, args.comparisons):
         if not args.json:

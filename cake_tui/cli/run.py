@@ -60,8 +60,9 @@ def _work(args: argparse.Namespace, folder: Path, name: str, settings: dict[str,
     # The user's own mistakes come before what the machine lacks.
     menu.refuse_mistakes()
     kernels.refuse_mistakes(args.kernel)
-    whole = Settings().changed(**settings)
-    chosen = with_threads(choose(args), whole.building.threads)
+    chosen = choose(args)
+    whole = Settings.of_device(chosen.device.kind).changed(**settings)
+    chosen = with_threads(chosen, whole.building.threads)
     problem = kernels.load(args.kernel, target=chosen.device.target, shapes=args.shape, seed=args.seed)
     order = Order(
         name, folder, chosen, problem, args.agent, whole, args.goal, origin
