@@ -15,6 +15,8 @@ def simpler(node: Expr, proofs: Proofs) -> Expr:
     What is inside must have been simplified before.
     """
     if isinstance(node, Binary):
+        if node.op == "%" and proofs.surely(Binary("<", node.left, node.right)) and proofs.at_least(node.left, 0):
+            return node.left
         return _simpler_binary(node)
     if isinstance(node, Call):
         if node.function in ("min", "max"):

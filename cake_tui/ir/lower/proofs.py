@@ -97,6 +97,11 @@ class Proofs:
         form = self._form(expr)
         return None if form is None else int(self.scope.greatest(form))
 
+    def at_least(self, expr: Expr, bound: int) -> bool:
+        """Whether an expression is never below a number."""
+        form = self._form(expr)
+        return form is not None and self.scope.least(form) >= bound
+
     def multiple_of(self, expr: Expr, divisor: int) -> bool:
         """Whether an expression is surely a multiple of a number."""
         form = self._form(expr)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from cake_tui.ir.expr import Number
+from cake_tui.ir.expr import Number, evaluate_int
 from cake_tui.ir.lower import Lowering
+from cake_tui.ir.lower.cuda.blocks import cluster_of, grid_of
 from cake_tui.ir.lower.cuda.function import Function
 from cake_tui.ir.lower.cuda.source import source_of
-from cake_tui.ir.lower.plan import arguments_of, check_shapes, plan_of
+from cake_tui.ir.lower.plan import arguments_of, check_shapes, constants_of, plan_of
 from cake_tui.ir.lower.template import lower_template
 from cake_tui.ir.opaque import Opaque
-from cake_tui.ir.program import Program
-from cake_tui.model.lowered import Launch, LaunchPlan, Lowered
+from cake_tui.ir.program import DTYPE_BYTES, Program
+from cake_tui.model.lowered import LaunchPlan, Lowered, TensorMap
 from cake_tui.model.problem import Shape
 
 # Products are contracted to fma as the language has it; never fast-math: sums keep their order and NaN stays NaN.
@@ -29,12 +30,13 @@ def lower_cuda(program: Program | Opaque, arch: str, shapes: Sequence[Shape]) ->
     align = min((buffer.align or 4 for buffer in program.buffers if buffer.space == "param"), default=4)
     arguments = [arguments_of(program, at) for at in range(len(program.launches))]
     source, functions = source_of(program, arguments)
+    passed = [function.arguments for function in functions]
     return Lowered(
         target="cuda",
         arch=arch,
         source=source,
         options=OPTIONS,
-        plans=tuple(_completed(plan_of(program, shape, arguments), functions) for shape in shapes),
+        plans=tuple(_completed(program, plan_of(program, shape, passed), functions) for shape in shapes),
         structure=program.structure,
         constants=tuple(
             (const.name, int(const.value.value))
@@ -45,15 +47,33 @@ def lower_cuda(program: Program | Opaque, arch: str, shapes: Sequence[Shape]) ->
     )
 
 
-def _completed(plan: LaunchPlan, functions: Sequence[Function]) -> LaunchPlan:
+def _completed(program: Program, plan: LaunchPlan, functions: Sequence[Function]) -> LaunchPlan:
     """Add to a plan's launches what their functions ask for."""
-    launches: list[Launch] = [
+    names = constants_of(program, dict(plan.shape.sizes))
+    launches = [
         msgspec.structs.replace(
-            launch, block=(function.threads, 1, 1), smem_bytes=function.smem_bytes, tensor_maps=function.tensor_maps
+            made,
+            grid=grid_of(launch, names, function.flat),
+            cluster=cluster_of(launch, names),
+            block=(function.threads, 1, 1),
+            smem_bytes=function.smem_bytes,
+            tensor_maps=tuple(_tensor_map(program, names, one) for one in function.tensor_maps),
         )
-        for launch, function in zip(plan.launches, functions)
+        for launch, made, function in zip(program.launches, plan.launches, functions)
     ]
     return msgspec.structs.replace(plan, launches=tuple(launches))
+
+
+def _tensor_map(program: Program, names: Mapping[str, int], asked: TensorMap) -> TensorMap:
+    """Complete a tensor map with the extents and pitches of its buffer."""
+    buffer = program.buffer(asked.buffer)
+    extents = [evaluate_int(extent, names) for extent in reversed(buffer.shape)]
+    strides = []
+    pitch = (extents[0] + evaluate_int(buffer.pad, names)) * DTYPE_BYTES[buffer.dtype]
+    for extent in extents[1:]:
+        strides.append(pitch)
+        pitch *= extent
+    return msgspec.structs.replace(asked, dims=tuple(extents), strides_bytes=tuple(strides))
 
 
 PLUGIN: Lowering = lower_cuda

@@ -80,14 +80,14 @@ def _written(values: Values, statement: Map, target: Shaped, text: str) -> str:
 def emit_vector(values: Values, statement: Map, target: Shaped, tests: list[Expr], width: tuple[int, str]) -> None:
     """Emit a statement for one vector; `width` is its elements, as a number and as the source says it."""
     frame = values.frame
-    whole, count = _split(values, tests, width[0])
+    whole, count = split_tests(values, tests, width[0])
     if target.buffer.space == "register":
         _into_registers(values, statement, target, (test_of(frame, whole), count), width)
     else:
         _into_memory(values, statement, target, (test_of(frame, whole), count), width)
 
 
-def _split(values: Values, tests: list[Expr], vector: int) -> tuple[list[Expr], str]:
+def split_tests(values: Values, tests: list[Expr], vector: int) -> tuple[list[Expr], str]:
     """Return tests for the whole vector, and how many of its elements are inside where they may be a part."""
     frame, last = values.frame, values.axes[-1]
     whole: list[Expr] = []

@@ -93,7 +93,7 @@ def holds_of(frame: CudaFrame, axes: tuple[TileAxis, ...], refs: tuple[Ref, ...]
         known = found[place]
         if known is None or (known.threads == 1 and hold.extent == known.extent):
             found[place] = hold
-        elif hold.threads > 1 and (hold.threads, hold.each, hold.stride) != (known.threads, known.each, known.stride):
+        elif hold.threads > 1 and hold.key != known.key:
             raise refuse(
                 "lowering", ref.buffer, "elements that other threads hold", "tiles that are spread alike", step="lower"
             )

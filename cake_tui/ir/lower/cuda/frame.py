@@ -38,7 +38,9 @@ class CudaFrame(Frame):
     integer: str  # the type of block numbers and loop variables
     tensor_maps: dict[str, TensorMap]
     coordinates: dict[tuple[int, int], str]  # (stride, threads) of a hold -> the variable of the team's body
-    phases: dict[str, str]  # barrier -> the variable with its parities
+    slots: dict[str, Expr]  # of each barrier
+    phases: dict[str, str]  # barrier -> the variable of the team's body with its parities
+    aliases: dict[Expr, Expr]  # expressions that a variable stands for
 
     def __init__(self, program: Program, launch: Launch, writer: Writer, taken: frozenset[str]) -> None:
         super().__init__(program, writer, taken)
@@ -46,7 +48,19 @@ class CudaFrame(Frame):
         self.integer = "int"
         self.tensor_maps = {}
         self.coordinates = {}
+        self.slots = {}
         self.phases = {}
+        self.aliases = {}
+
+    def tidy(self, expr: Expr) -> Expr:
+        """Simplify an expression by what is proven here, and call what has a variable by its name."""
+        found = super().tidy(expr)
+        return self.aliases.get(found, found) if self.aliases else found
+
+    def aliased(self, name: str, value: Expr) -> None:
+        """Let a variable stand for an expression from here on."""
+        self.aliases = {**self.aliases, value: Name(name)}
+        self._simple = {}
 
     def c(self, expr: Expr, least: int = 0) -> str:
         """Print a whole-number expression or condition; elements of integer buffers may be in it."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import msgspec
 
-from cake_tui.ir.expr import Binary, Expr, Name, Number, names_in
+from cake_tui.ir.expr import Name, Number, names_in
+from cake_tui.ir.lower.cuda.blocks import declare_blocks, is_flat
 from cake_tui.ir.lower.cuda.frame import CudaFrame, Team, runtime, wide
-from cake_tui.ir.lower.cuda.holds import Hold, Spreads
+from cake_tui.ir.lower.cuda.holds import Spreads
+from cake_tui.ir.lower.cuda.roles import lower_launch
 from cake_tui.ir.lower.cuda.shared import declare_shared
-from cake_tui.ir.lower.cuda.statements import lower_body
 from cake_tui.ir.lower.cuda.types import STORED
 from cake_tui.ir.lower.plan import entry_name
 from cake_tui.ir.lower.writer import Writer
-from cake_tui.ir.program import Buffer, Lanes, Launch, Program, Threads
+from cake_tui.ir.program import Buffer, Lanes, Launch, Program, Threads, WarpRole
 from cake_tui.ir.refusal import refuse
 from cake_tui.ir.walk import buffers_of, walk_body, writes
 from cake_tui.model.lowered import Argument, TensorMap
@@ -24,8 +26,10 @@ class Function(msgspec.Struct, frozen=True):
     """The text of one launch, and what its plan needs beside the grid."""
 
     text: str
+    arguments: tuple[Argument, ...]
     threads: int
     smem_bytes: int  # dynamic
+    flat: bool  # all blocks along x
     tensor_maps: tuple[TensorMap, ...]
     constants: tuple[tuple[str, str], ...]  # at the top of the source besides the program's own
 
@@ -45,19 +49,23 @@ def function_of(program: Program, at: int, arguments: tuple[Argument, ...], name
     if wide(frame, touched):
         frame.integer = "long long"
     shared = declare_shared(frame, launch)
-    _blocks(frame, launch)
-    head = len(writer.lines)
-    declare_threads(frame, buffers.values(), "threadIdx.x")
-    lower_body(frame, launch.body)
-    for name, line in reversed(list(_declarations(writer, head, frame))):
-        writer.drop_unused(name, line, line + 1)
+    declare_blocks(frame, launch)
+    constants += lower_launch(frame, launch, buffers)
+    body = "\n".join(writer.lines)
+    given = (
+        *(one for one in arguments if one.kind == "size" or re.search(rf"\b{one.name}\b", body)),
+        *(Argument("tensor_map", name) for name in frame.tensor_maps),
+    )
     signature = Writer()
     signature.depth = 0
-    parameters = ", ".join(_parameters(program, launch, arguments))
-    bounds = f"__launch_bounds__({frame.c(team.expr)})"
+    parameters = ", ".join(_parameters(program, launch, given))
+    alone = ", 1" if any(isinstance(one, WarpRole) and one.registers is not None for one in launch.body) else ""
+    bounds = f"__launch_bounds__({frame.c(team.expr)}{alone})"
     signature.line(f'extern "C" __global__ void {bounds} {entry_name(launch.name)}({parameters}) {{')
-    text = "\n".join([*signature.lines, *writer.lines]) + "\n}\n"
-    return Function(text, threads, shared.dynamic_bytes, tuple(frame.tensor_maps.values()), constants)
+    text = "\n".join([*signature.lines, body]) + "\n}\n"
+    return Function(
+        text, given, threads, shared.dynamic_bytes, is_flat(frame, launch), tuple(frame.tensor_maps.values()), constants
+    )
 
 
 def _late_constants(frame: CudaFrame, program: Program) -> None:
@@ -86,86 +94,13 @@ def _numbers(frame: CudaFrame, buffers: Iterable[Buffer]) -> dict[str, tuple[int
         if buffer.space != "register":
             continue
         match buffer.spread:
-            case Threads(threads, each):
-                found[buffer.name] = tuple(frame.number(count, buffer.name) for count in (*threads, *each))
+            case Threads(threads, each, runs):
+                found[buffer.name] = tuple(frame.number(count, buffer.name) for count in (*threads, *each, *runs))
             case Lanes():
                 raise refuse("lowering", buffer.name, "a spread of lanes", "threads on cuda", step="lower")
             case None:
                 found[buffer.name] = tuple(frame.number(extent, buffer.name) for extent in buffer.shape)
     return found
-
-
-def _blocks(frame: CudaFrame, launch: Launch) -> None:
-    """Set the grid's axes from the block's number."""
-    if launch.persistent is not None or launch.cluster or launch.order != "row":
-        raise refuse("lowering", launch.name, "persistent blocks, clusters or an order", "a plain grid", step="lower")
-    if len(launch.axes) > 3:
-        raise refuse("lowering", launch.name, f"{len(launch.axes)} grid axes", "at most 3", step="lower")
-    for place, axis in enumerate(reversed(launch.axes)):
-        if frame.proofs.number(frame.tidy(axis.extent)) == 1:
-            frame.replace(axis.name, Number(0))
-        else:
-            frame.declare(axis.name, Number(0), axis.extent)
-            frame.writer.line(f"const {frame.integer} {axis.name} = blockIdx.{'xyz'[place]};")
-
-
-def declare_threads(frame: CudaFrame, buffers: Iterable[Buffer], counter: str) -> None:
-    """Set the thread's number and its coordinates in every spread of the team."""
-    team = frame.team
-    frame.writer.line(f"const int {team.counter} = {counter};")
-    frame.declare(team.counter, Number(0), Number(team.threads))
-    for buffer in buffers:
-        if buffer.space != "register" or buffer.name not in frame.spreads.holds or buffer.owner not in ("", team.role):
-            continue
-        holds = frame.spreads.holds[buffer.name]
-        for axis, hold in enumerate(holds):
-            if hold.threads > 1 and (hold.stride, hold.threads) not in frame.coordinates:
-                _coordinate(frame, hold, _letter(frame, hold, axis, len(holds)), buffer)
-
-
-def _letter(frame: CudaFrame, hold: Hold, axis: int, count: int) -> str:
-    wanted = {0: "tx", 1: "ty", 2: "tz"}.get(count - 1 - axis, "tw") if count > 1 else "tx"
-    if hold.stride == 1 and hold.threads == frame.team.threads:
-        return frame.team.counter
-    taken = set(frame.coordinates.values())
-    number = 2
-    name = wanted
-    while name in taken or name in frame.taken:
-        name = f"{wanted}{number}"
-        number += 1
-    return name
-
-
-def _coordinate(frame: CudaFrame, hold: Hold, name: str, buffer: Buffer) -> None:
-    frame.coordinates[hold.stride, hold.threads] = name
-    if name == frame.team.counter:
-        return
-    counter: Expr = Name(frame.team.counter)
-    stride, threads = _counts(frame, hold, buffer)
-    text = frame.c(counter) if hold.stride == 1 else f"{frame.c(counter)} / {frame.c(stride, 6)}"
-    if hold.stride * hold.threads < frame.team.threads:
-        text += f" % {frame.c(threads, 6)}"
-    frame.writer.line(f"const int {name} = {text};")
-    frame.declare(name, Number(0), Number(hold.threads))
-
-
-def _counts(frame: CudaFrame, hold: Hold, buffer: Buffer) -> tuple[Expr, Expr]:
-    """Return stride and threads of a hold as the program names them."""
-    assert isinstance(buffer.spread, Threads)  # only those have coordinates
-    stride: Expr = Number(1)
-    for count in reversed(buffer.spread.threads):
-        if frame.proofs.number(stride) == hold.stride and frame.proofs.number(frame.tidy(count)) == hold.threads:
-            return stride, count
-        stride = count if stride == Number(1) else Binary("*", count, stride)
-    return Number(hold.stride), Number(hold.threads)
-
-
-def _declarations(writer: Writer, head: int, frame: CudaFrame) -> Iterable[tuple[str, int]]:
-    """Yield the names and lines of what `declare_threads` wrote."""
-    names = [frame.team.counter, *(name for name in frame.coordinates.values() if name != frame.team.counter)]
-    for line, name in enumerate(names, start=head):
-        if writer.lines[line].lstrip().startswith(f"const int {name} ="):
-            yield name, line
 
 
 def _parameters(program: Program, launch: Launch, arguments: tuple[Argument, ...]) -> list[str]:

@@ -1,7 +1,8 @@
 """Which thread holds which elements of a register buffer: spreads bound to the threads of a team.
 
-Along an axis of ``T threads, e each`` a thread holds groups of 4 (or 2) neighbours where 4 (2) divides e: element e
-of thread t is at ``e/g * T*g + t*g + e%g``. Neighbouring threads then read neighbouring 16 bytes of shared memory.
+Along an axis of ``T threads, e each`` a thread holds its elements in runs of g neighbours (see `program.Threads`):
+element e of thread t is at ``e/g * T*g + t*g + e%g``. Neighbouring threads then read neighbouring 16 bytes of shared
+memory.
 """
 
 from __future__ import annotations
@@ -25,13 +26,19 @@ class Hold(msgspec.Struct, frozen=True):
     stride: int
     each_expr: Expr
     threads_expr: Expr = Number(1)
+    run: int = 0  # as the spread says it; 0 where it says nothing
 
     @property
     def group(self) -> int:
         """Elements that lie side by side."""
         if self.threads == 1:
             return self.each
-        return next((size for size in GROUPS if self.each % size == 0), 1)
+        return self.run or next((size for size in GROUPS if self.each % size == 0), 1)
+
+    @property
+    def key(self) -> tuple[int, int, int, int]:
+        """What two holds of the same elements by the same threads share."""
+        return self.threads, self.each, self.stride, self.group
 
     @property
     def extent(self) -> int:
@@ -54,7 +61,7 @@ class Spreads:
         self, buffers: Mapping[str, Buffer], body: Iterable[Statement], numbers: Mapping[str, tuple[int, ...]]
     ) -> None:
         self.buffers = buffers
-        self.numbers = numbers  # of each register buffer: its threads, then its elements each (or its extents)
+        self.numbers = numbers  # of each register buffer: its threads, its elements each and its runs (or its extents)
         self.holds: dict[str, Holds] = {}
         self._natural()
         statements = walk_body(tuple(body))
@@ -82,10 +89,15 @@ class Spreads:
         count = len(buffer.spread.threads)
         made: list[Hold] = []
         stride = 1
-        for axis in reversed(range(count)):
+        strides = {}
+        for axis in reversed(buffer.order or range(count)):
+            strides[axis] = stride
+            stride *= numbers[axis]
+        for axis in range(count):
             threads, each = numbers[axis], numbers[count + axis]
-            made.insert(0, Hold(threads, each, stride, buffer.spread.each[axis], buffer.spread.threads[axis]))
-            stride *= threads
+            run = numbers[2 * count + axis] if len(numbers) > 2 * count else 0
+            spread = buffer.spread
+            made.append(Hold(threads, each, strides[axis], spread.each[axis], spread.threads[axis], run))
         return tuple(made)
 
     def _learn(self, statement: Statement) -> bool:
@@ -150,9 +162,12 @@ class Spreads:
         buffer = self.buffers[name]
         if buffer.space != "register" or name in self.holds or not isinstance(buffer.spread, Threads):
             return False
-        numbers = self.numbers[name]
-        mine = tuple(zip(numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]))
-        if mine != tuple((hold.threads, hold.each) for hold in holds):
+        count = len(buffer.spread.threads)
+        mine = tuple(hold.key for hold in self._strided(buffer))
+        if count != len(holds) or any(
+            (threads, each, group) != (hold.threads, hold.each, hold.group)
+            for (threads, each, _, group), hold in zip(mine, holds)
+        ):
             return False
         self.holds[name] = holds
         return True

@@ -90,7 +90,7 @@ def _operand(frame: CudaFrame, tile: Shaped, hold: Hold, side: str, tests: list[
     buffer = tile.buffer
     if buffer.space == "register":
         mine = frame.holds(buffer)
-        if len(mine) != 1 or (mine[0].threads, mine[0].each, mine[0].stride) != (hold.threads, hold.each, hold.stride):
+        if len(mine) != 1 or mine[0].key != hold.key:
             raise refuse("lowering", buffer.name, "elements of other threads", "the spread of the block", step="lower")
         return buffer.name
     axis = _axis(frame, tile, tile.axes[0])

@@ -5,24 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cake_tui.ir.expr import Binary, Expr, Number, Ref
+from cake_tui.ir.expr import Binary, Expr, Name, Number, Ref
 from cake_tui.ir.lower.cuda.assignments import Map
+from cake_tui.ir.lower.cuda.asynchronous import (
+    arrive_after_copies,
+    lower_arrive,
+    lower_async_copy,
+    lower_commit,
+    lower_expect,
+    lower_fence,
+    lower_sync,
+    lower_tma_copy,
+    lower_wait,
+    lower_wait_group,
+)
 from cake_tui.ir.lower.cuda.elements import lower_assign, lower_atomic, lower_copy, lower_map
 from cake_tui.ir.lower.cuda.frame import CudaFrame
 from cake_tui.ir.lower.cuda.products import lower_outer
 from cake_tui.ir.lower.cuda.types import STORED
 from cake_tui.ir.lower.tiles import shaped
 from cake_tui.ir.program import (
+    Arrive,
     Assign,
     Atomic,
+    Barrier,
     Buffer,
+    Commit,
+    Completion,
     Contract,
     Copy,
     Declare,
+    Expect,
+    Fence,
     For,
     If,
     Statement,
     Sync,
+    Wait,
+    WaitGroup,
+    WarpRole,
 )
 from cake_tui.ir.refusal import refuse
 
@@ -31,13 +52,23 @@ def lower_body(frame: CudaFrame, body: tuple[Statement, ...]) -> None:
     """Lower the statements of one block, in order."""
     inner = frame.child()
     declared: list[tuple[str, int, int]] = []
-    for statement in body:
+    for place, statement in enumerate(body):
         first = len(inner.writer.lines)
         lower_statement(inner, statement)
+        completes = _landing(statement)
+        if completes is not None and (place + 1 == len(body) or _landing(body[place + 1]) != completes):
+            arrive_after_copies(inner, completes)
         if isinstance(statement, Declare):
             declared.append((statement.buffer.name, first, len(inner.writer.lines)))
     for name, first, last in reversed(declared):
         inner.writer.drop_unused(name, first, last)
+
+
+def _landing(statement: Statement) -> Completion | None:
+    """Return the barrier that a thread's own copies complete on."""
+    if not isinstance(statement, Copy) or statement.kind != "async_copy" or statement.completes is None:
+        return None
+    return statement.completes if statement.completes.kind == "barrier" else None
 
 
 def lower_statement(frame: CudaFrame, statement: Statement) -> None:
@@ -67,7 +98,27 @@ def _for(frame: CudaFrame, loop: For) -> None:
     step = f"++{name}" if frame.tidy(loop.step) == Number(1) else f"{name} += {frame.c(loop.step)}"
     start, stop = frame.c(loop.start), frame.c(loop.stop, 4)
     with frame.writer.block(f"for ({frame.integer} {name} = {start}; {name} < {stop}; {step})"):
+        line = len(frame.writer.lines)
+        slot = _slot(inner, loop)
         lower_body(inner, loop.body)
+        if slot:
+            frame.writer.drop_unused(slot, line, line + 1)
+
+
+def _slot(frame: CudaFrame, loop: For) -> str:
+    """Name the slot of a turn of a pipeline; rings and barriers are indexed by it."""
+    if loop.stages is None:
+        return ""
+    value = frame.tidy(Binary("%", Name(loop.variable), loop.stages))
+    if not isinstance(value, Binary):
+        return ""
+    name = next(frame.fresh("slot"))
+    if name in frame.visible:
+        name = next(frame.fresh(f"{loop.variable}_slot"))
+    frame.writer.line(f"const int {name} = {frame.c(value)};")
+    frame.define(name, value)
+    frame.aliased(name, value)
+    return name
 
 
 def behind_last(frame: CudaFrame, loop: For) -> Expr:
@@ -134,18 +185,11 @@ def _contract(frame: CudaFrame, statement: Contract) -> None:
 
 
 def _copy(frame: CudaFrame, statement: Copy) -> None:
-    if statement.kind != "copy":
-        raise refuse("lowering", statement.kind, statement.kind, "copy", step="lower")
-    lower_copy(frame, statement)
+    {"copy": lower_copy, "async_copy": lower_async_copy, "tma_copy": lower_tma_copy}[statement.kind](frame, statement)
 
 
-def _sync(frame: CudaFrame, statement: Sync) -> None:
-    if statement.scope == "block":
-        frame.writer.line("__syncthreads();")
-    elif statement.scope == "warp":
-        frame.writer.line("__syncwarp();")
-    else:
-        raise refuse("lowering", "barrier", f"barrier {statement.scope}", "barrier block or warp", step="lower")
+def _nothing(frame: CudaFrame, statement: Statement) -> None:
+    """What stands at the head of the function."""
 
 
 _LOWERED: Mapping[type, Callable[[CudaFrame, Any], None]] = {
@@ -156,5 +200,13 @@ _LOWERED: Mapping[type, Callable[[CudaFrame, Any], None]] = {
     Copy: _copy,
     Contract: _contract,
     Atomic: lower_atomic,
-    Sync: _sync,
+    Commit: lower_commit,
+    WaitGroup: lower_wait_group,
+    Wait: lower_wait,
+    Arrive: lower_arrive,
+    Expect: lower_expect,
+    Sync: lower_sync,
+    Fence: lower_fence,
+    Barrier: _nothing,
+    WarpRole: _nothing,
 }
