@@ -14,8 +14,8 @@ LEAST_BYTES = 64 * 1024  # with less an engine would stand still at once
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Open a file for its owner alone (0600), never through a link, not inherited by children."""
-    return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    """Open a file for its owner alone (0600), never through a link, not inherited by children, waiting for nobody."""
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
 
 
 def make_private_folder(path: Path) -> None:

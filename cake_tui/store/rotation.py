@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +24,8 @@ class RotatingFile:
         self._on_open = on_open
         self._file = -1
         self._size = 0
-        self._reopen()
+        with contextlib.suppress(OSError):  # whatever stands in its place, each write tries again
+            self._reopen()
 
     def write(self, line: str) -> None:
         """Append one line; its end is added."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -76,6 +78,23 @@ def test_whatever_log_is_deleted_moved_or_made_a_folder(shell: Shell, name: str)
     until(lambda: (session / name).is_file(), 10)
     shell.here("stop", "a")
     assert folded(session).state == "stopped"
+
+
+IN_ITS_PLACE: dict[str, Callable[[Path], object]] = {
+    "a folder": lambda path: path.mkdir(),
+    "a pipe that nobody reads": os.mkfifo,
+    "a link to nowhere": lambda path: path.symlink_to("/nowhere/x"),
+}
+
+
+@pytest.mark.parametrize("what", variations(IN_ITS_PLACE, 2))
+def test_whatever_stands_in_a_logs_place_a_resume_goes_on(shell: Shell, recorded: Path, what: str) -> None:
+    for name in ("telemetry.jsonl", "engine.log"):
+        (recorded / name).unlink()
+        IN_ITS_PLACE[what](recorded / name)
+    before = folded(recorded)
+    shell.apart("resume", "a", "--headless", "--candidates", str(before.effective + 1))
+    assert folded(recorded).effective > before.effective
 
 
 def test_the_bound_is_documented() -> None:
