@@ -102,12 +102,13 @@ class CakeApp(App[int]):
 
     def tick(self) -> None:
         """Once a second: fold what is new and draw what it changed; a frozen screen reads nothing."""
+        if self.message is not None and time.monotonic() >= self._message_until:
+            self.message = None
+            self._foot()
         if self.frozen:
             return
         news = self.bridge.poll()
         self._answers()
-        if self.message is not None and time.monotonic() >= self._message_until:
-            self.message, news = None, True
         view = self._view
         now = time.monotonic()
         held = view is not None and view.status.word.startswith("PAUSED:") and now - self._readings_at >= READINGS_S
@@ -136,6 +137,13 @@ class CakeApp(App[int]):
             ascii=self.ascii,
             pending=dict(self.pending),
         )
+
+    def freeze(self, still: bool) -> None:
+        """Let this screen stand still, whatever the run does, or show again what happens."""
+        self.frozen = still
+        self.bridge.hold(still)
+        self.tick()
+        self.repaint()
 
     def say(self, text: str, tone: str = "") -> None:
         """Show one line in the footer for a while."""

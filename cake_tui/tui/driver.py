@@ -47,7 +47,7 @@ class TerminalDriver(LinuxDriver):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._ours: list[Any] | None = None
-        self._counted = _Counted(self._file)
+        self._counted = _Counted(self._file)  # type: ignore[arg-type]
         self._file = self._counted  # type: ignore[assignment]
         self._writes = self._characters = 0  # handed on so far
         self._dropped = False
@@ -73,7 +73,7 @@ class TerminalDriver(LinuxDriver):
 
     def start_application_mode(self) -> None:
         """Begin, and remember the line discipline that we need."""
-        super().start_application_mode()
+        super().start_application_mode()  # type: ignore[no-untyped-call]
         with suppress(termios.error, OSError):
             self._ours = termios.tcgetattr(self.fileno)
 

@@ -12,7 +12,8 @@ from cake_tui.config import settings_dir
 from cake_tui.errors import DAMAGED, OK, UserError
 from cake_tui.model import layout
 from cake_tui.tui import has_screen, plain
-from cake_tui.tui.bridge import Bridge, ReplayBridge
+from cake_tui.tui.bridge import Bridge
+from cake_tui.tui.replay import ReplayBridge
 
 NICENESS = 19  # a viewer is the gate's noise
 

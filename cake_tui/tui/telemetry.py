@@ -13,19 +13,26 @@ FIELDS = (
 )  # fmt: skip
 BUCKET_S = 10.0
 BUCKETS = 60
+RECORD_BYTES = 4 << 20  # of a record's readings that a replay keeps
 
 
 class Telemetry:
     """What the heartbeat's lines say, folded for the clocks pane; `missing_since` and `why` name what is not read."""
 
     def __init__(self, path: Path) -> None:
+        self._reader = BeatReader(path)
+        self._record: list[Beat] | None = None  # of a replay
+        self._next = 0
+        self._shown_to = 0.0
+        self._forget()
+
+    def _forget(self) -> None:
         self.t = ""
         self.mono = 0.0
         self.boot = ""
         self.missing_since: dict[str, str] = {}
         self.why: dict[str, str] = {}
         self.greatest: dict[str, float] = {}
-        self._reader = BeatReader(path)
         self._latest: Clock | None = None
         self._buckets: deque[tuple[int, dict[str, list[float]]]] = deque(maxlen=BUCKETS)
 
@@ -35,6 +42,20 @@ class Telemetry:
         for beat in beats:
             self._take(beat)
         return bool(beats)
+
+    def rewind(self, boot: str, mono: float, stamp: str) -> None:
+        """Show the readings up to a moment of the record, all of them read anew where time went back."""
+        if self._record is None or mono < self._shown_to:
+            self._forget()
+            self._record = self._record or BeatReader(self._reader.path, RECORD_BYTES).read()
+            self._next = 0
+        self._shown_to = mono
+        while self._next < len(self._record):
+            beat = self._record[self._next]
+            if (beat.mono > mono) if beat.boot == boot else (beat.t > stamp):
+                break
+            self._take(beat)
+            self._next += 1
 
     def _take(self, beat: Beat) -> None:
         self.t, self.mono, self.boot, self.why = beat.t, beat.mono, beat.boot, beat.missing

@@ -124,8 +124,7 @@ def status_of(bridge: Bridge, you: str) -> Status:
     history = bridge.fold.history
     reason = fmt.visible(history.state_reason, 300)
     if bridge.replay:
-        place = f"event {figures.count(bridge.cursor)} of {figures.count(len(bridge.reader))}"
-        return Status("REPLAY", "accentword", place)
+        return Status("REPLAY", "accentword", bridge.place())
     match history.state:
         case "done":
             return Status(f"DONE: {reason}" if reason else "DONE", "goodword")

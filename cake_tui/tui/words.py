@@ -27,11 +27,13 @@ QUIET = frozenset({"Planned", "BuildEnded", "CheckEnded", "Coarse", "RoundBegan"
 
 
 def toned(event: ev.Event, history: History) -> tuple[str, str]:
-    """Return (tone, text) of an event that `history` has folded; a candidate's end begins with its glyph."""
+    """Return (tone, text) of an event that `history` has folded; what ended or who acted begins with a glyph."""
     text = fmt.visible(line_of(event, history))
     if isinstance(event, ev.CandidateEnded):
         glyph, _, tone = _mark(event)
         return tone, f"{glyph} {text}"
+    if type(event).__name__ in GROUPS["people"]:
+        text = f"▲ {text}"
     tone_of = _TONES.get(type(event), "")
     return (tone_of if isinstance(tone_of, str) else tone_of(event)), text
 

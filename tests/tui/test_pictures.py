@@ -16,8 +16,9 @@ import pytest
 
 from cake_tui.model import event as ev
 from cake_tui.tui.app import CakeApp
-from cake_tui.tui.bridge import Bridge, Now, ReplayBridge
+from cake_tui.tui.bridge import Bridge, Now
 from cake_tui.tui.index import JournalIndex
+from cake_tui.tui.replay import ReplayBridge
 from tests.tui.pilot import picture_after
 from tests.tui.pty_terminal import ROOT
 from tests.tui.sample import running

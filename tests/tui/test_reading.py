@@ -13,8 +13,9 @@ from cake_tui.model.history import History
 from cake_tui.model.measure import Clock
 from cake_tui.store.snapshot import fold as store_fold
 from cake_tui.store.telemetry import Beat, encode
-from cake_tui.tui.bridge import Bridge, Fold, Now, ReplayBridge
+from cake_tui.tui.bridge import Bridge, Fold, Now
 from cake_tui.tui.index import JournalIndex
+from cake_tui.tui.replay import ReplayBridge
 from cake_tui.tui.telemetry import Telemetry
 from cake_tui.tui.views import status_of, view_of
 from tests.tui.sample import START, Sample

@@ -12,9 +12,9 @@ from textual.pilot import Pilot
 from cake_tui import ir
 from cake_tui.model import event as ev
 from cake_tui.tui.app import CakeApp
-from cake_tui.tui.bridge import ReplayBridge
 from cake_tui.tui.keymap import Keymap
 from cake_tui.tui.keys import KEYS, footer
+from cake_tui.tui.replay import ReplayBridge
 from tests.tui.conftest import app_of
 from tests.tui.picture import text_of
 from tests.tui.pilot import play, press, settle, text_after

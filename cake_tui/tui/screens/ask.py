@@ -27,11 +27,19 @@ class Ask(Dialog):
 
     BINDINGS = [Binding("escape", "dismiss_dialog", "close", show=False, priority=True)]
 
-    def __init__(self, title: str, about: str, send: Callable[[str], None], ascii: bool = False) -> None:  # noqa: A002
+    def __init__(
+        self,
+        title: str,
+        about: str,
+        send: Callable[[str], None],
+        ascii: bool = False,  # noqa: A002 the flag's own name
+        enter: str = "enter send",
+    ) -> None:
         super().__init__(ascii)
         self.heading = title
         self.about = about
         self.send = send
+        self.enter = enter
         self.input = Input(id="text", highlighter=NullHighlighter(), max_length=LONGEST)
         self.input.cursor_blink = False
 
@@ -45,7 +53,7 @@ class Ask(Dialog):
 
     def hint(self) -> str:
         """Keys."""
-        return "enter send  esc close"
+        return f"{self.enter}  esc close"
 
     def lines(self, width: int) -> list[Line]:
         """What it is for."""

@@ -8,23 +8,23 @@ from textual.app import ComposeResult
 
 from cake_tui.tui.arrangement import Arrangement
 from cake_tui.tui.bars import FootLine, TabBar
-from cake_tui.tui.bridge import ReplayBridge
 from cake_tui.tui.headline import Headline
 from cake_tui.tui.keymap import Keymap
 from cake_tui.tui.keys import Command, bindings, commands, footer
 from cake_tui.tui.pane import Pane
 from cake_tui.tui.screens.ask import Ask
-from cake_tui.tui.screens.candidates import CandidateKeys
 from cake_tui.tui.screens.commands import Commands
 from cake_tui.tui.screens.find import Find
 from cake_tui.tui.screens.help import Help
 from cake_tui.tui.screens.inject import Inject
+from cake_tui.tui.screens.replaying import ReplayKeys
 from cake_tui.tui.screens.switch import Switch
 from cake_tui.tui.tiles import Tiles
+from cake_tui.tui.timeline import Timeline
 from cake_tui.tui.views import View
 
 
-class Main(CandidateKeys, inherit_bindings=False):
+class Main(ReplayKeys, inherit_bindings=False):
     """Draws only panes that are on screen."""
 
     def __init__(self, panes: Sequence[Pane], replay: bool, keymap: Keymap, arrangement: Arrangement) -> None:
@@ -33,6 +33,7 @@ class Main(CandidateKeys, inherit_bindings=False):
         self.replay = replay
         self.keymap = keymap
         self.headline = Headline(id="headline")
+        self.timeline = Timeline()
         self.tabs = TabBar(id="tabs")
         self.tiles = Tiles(panes, arrangement)
         self.footline = FootLine(id="foot")
@@ -42,6 +43,7 @@ class Main(CandidateKeys, inherit_bindings=False):
     def compose(self) -> ComposeResult:
         """From top to bottom."""
         yield self.headline
+        yield self.timeline
         yield self.tabs
         yield self.tiles
         yield self.footline
@@ -59,6 +61,8 @@ class Main(CandidateKeys, inherit_bindings=False):
         """Draw a view."""
         self._ascii = view.ascii
         self.headline.show(view)
+        if self.record is not None:
+            self.timeline.show(self.record, view.ascii)
         for pane in self.tiles.on_screen():
             pane.show(view)
         self._tabs()
@@ -76,6 +80,7 @@ class Main(CandidateKeys, inherit_bindings=False):
         height = self.app.size.height
         self.headline.styles.height = 3 if height >= 20 else 2 if height >= 8 else 1
         self.tabs.display = not self.tiles.all_fit() or self.tiles.zoomed
+        self.timeline.display = self.replay and height >= 16
         self.footline.display = height >= 5
 
     def _tabs(self) -> None:
@@ -112,9 +117,7 @@ class Main(CandidateKeys, inherit_bindings=False):
 
     def action_freeze(self) -> None:
         """Stand still, or catch up."""
-        self.viewer.frozen = not self.viewer.frozen
-        self.viewer.tick()
-        self.viewer.repaint()
+        self.viewer.freeze(not self.viewer.frozen)
 
     def action_slow(self) -> None:
         """Repaint every ten seconds, or every second."""
@@ -232,11 +235,3 @@ class Main(CandidateKeys, inherit_bindings=False):
     def action_help(self) -> None:
         """Keys and glyphs."""
         self.viewer.push_screen(Help(self.tiles.panes, self.tiles.chosen, self.replay, self.keymap, self.viewer.ascii))
-
-    def action_step(self, by: int) -> None:
-        """Move a replay by one candidate."""
-        bridge = self.viewer.bridge
-        if isinstance(bridge, ReplayBridge):
-            if not bridge.step(by):
-                self.viewer.say("the end of the record" if by > 0 else "the beginning of the record")
-            self.viewer.repaint()
