@@ -27,7 +27,7 @@ from cake_tui.tui.pane import Pane
 from cake_tui.tui.screens.inject import Inject
 from cake_tui.tui.screens.main import Main
 from cake_tui.tui.screens.switch import Switch
-from cake_tui.tui.views import View, view_of
+from cake_tui.tui.views import View, until_next_step_s, view_of
 
 FAST_S, SLOW_S = 1.0, 10.0
 MESSAGE_S = 10.0
@@ -250,7 +250,9 @@ class CakeApp(App[int]):
             self.say(f"{what}: the inbox cannot be written: {error.strerror}", "bad")
             return
         self.pending[request] = text
-        self.say(f"{text}: sent; it acts between two steps of the run", "accent")
+        left = None if self._view is None else until_next_step_s(self._view)
+        when = "" if left is None else f", in about {max(1, round(left))} s"
+        self.say(f"{text}: sent; it acts between two steps of the run{when}", "accent")
         self.repaint()
 
     def _answers(self) -> None:

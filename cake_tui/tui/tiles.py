@@ -30,7 +30,8 @@ def rows_for(width: int, height: int, chosen: str, slot: str, zoomed: bool, show
         return one
     if width < WIDE[0] or height < WIDE[1]:
         top = tuple((name, share) for name, share in MIDDLE_TOP if name in shown)
-        below = slot if slot in shown else next((name for name in shown if name not in FIXED), "")
+        others = [name for name in shown if name not in FIXED]
+        below = slot if slot in others else next(iter(others), "")
         rows: Rows = ((MIDDLE_SHARES[0], top),) if top else ()
         return (*rows, (MIDDLE_SHARES[1], ((below, 1),))) if below else rows
     out: list[tuple[int, tuple[tuple[str, int], ...]]] = []

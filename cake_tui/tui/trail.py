@@ -44,11 +44,15 @@ class Trail(msgspec.Struct):
     drift: list[float] = []  # ln of the incumbent's refreshed time over its first, newest last
     noises: list[float] = []
     rates: list[float] = []  # the clock's rate after the series of each candidate, newest last
+    step_s: dict[str, float] = {}  # how long each step took the last time
     crowned_us: float | None = None
     refusals: dict[str, str] = {}  # request id -> reason, the latest ones
 
     def apply(self, event: ev.Event, history: History) -> None:
         """Fold one event; `history` has folded it already."""
+        step = _STEPS.get(type(event))
+        if step is not None:
+            self.step_s = {**self.step_s, step: getattr(event, "seconds", 0.0)}
         handler = _HANDLERS.get(type(event))
         if handler is not None:
             handler(self, event, history)
@@ -115,4 +119,11 @@ _HANDLERS: dict[type[ev.Event], Callable[[Trail, Any, History], None]] = {
     ev.NoiseCalibrated: _calibrated,
     ev.Coarse: _measured,
     ev.RequestRefused: _refused,
+}
+
+_STEPS: dict[type[ev.Event], str] = {
+    ev.BuildEnded: "build",
+    ev.CheckEnded: "check",
+    ev.Coarse: "measure",
+    ev.GateEnded: "gate",
 }

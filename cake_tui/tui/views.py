@@ -166,6 +166,21 @@ def _late(bridge: Bridge, history: History) -> Status | None:
     return Status("STALE", "badword", f"engine silent for {figures.duration(age)}", ticking=True)
 
 
+AFTER = {"planned": "build", "build": "check", "check": "measure", "measure": "gate"}
+
+
+def until_next_step_s(view: View) -> float | None:
+    """About how long the running step still takes, by what it took the last time; None where that is unknown.
+
+    Requests are taken up between two steps.
+    """
+    flying = min(view.history.in_flight(), key=lambda row: row.number, default=None)
+    took = None if flying is None else view.trail.step_s.get(AFTER.get(flying.step, ""))
+    if took is None or view.event_age_s is None or not view.status.ticking:
+        return None
+    return max(0.0, took - view.event_age_s)
+
+
 def roof_us(history: History) -> float | None:
     """The problem's least arithmetic and traffic over the device's peaks, the longer of both; None where unknown."""
     if history.session is None:

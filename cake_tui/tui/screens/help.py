@@ -54,7 +54,8 @@ class Help(Dialog):
         out += [(), ((" outcomes", "accentword"),)]
         for glyph, _, word, tone in fmt.OUTCOMES.values():
             out.append(((f"   {glyph}  ", tone), (word, "")))
-        out += [(), ((" other keys", "accentword"), (f"  {self._where()}", "dim"))]
+        out += [(), ((" keys of your own", "accentword"),)]
+        out += [((f"   {text}", ""),) for text in fmt.wrap(self._where(), max(10, width - 4))]
         out.append((('   lines such as  run.pause = "f2"  with the ids on the right', ""),))
         for mistake in self._mistakes():
             out += [((f"   {text}", "warn"),) for text in fmt.wrap(fmt.visible(mistake, 400), max(10, width - 4))]
@@ -79,7 +80,7 @@ class Help(Dialog):
 
     def _where(self) -> str:
         folder = getattr(self.app, "settings", None)
-        return fmt.visible(folder / KEYS_FILE, 200) if folder is not None else KEYS_FILE
+        return fmt.visible(folder / KEYS_FILE, 400) if folder is not None else KEYS_FILE
 
     def _mistakes(self) -> tuple[str, ...]:
         return getattr(self.app, "mistakes", ())
