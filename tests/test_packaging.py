@@ -152,7 +152,7 @@ def test_the_metadata_says_what_is_needed(wheel: Path) -> None:
     assert of["cuda12"][0].startswith("cupy-cuda12x")
     assert of["cuda13"][0].startswith("cupy-cuda13x")
     assert of["zig"][0].startswith("ziglang")
-    assert "cake-tui = cake_tui.cli:main" in entry_points
+    assert "cake-tui = cake_tui.__main__:main" in entry_points
 
 
 def test_a_wheel_made_of_the_source_archive_is_the_same(sdist: Path, wheel: Path, tmp_path: Path) -> None:

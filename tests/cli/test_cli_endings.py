@@ -151,6 +151,21 @@ def test_a_signal_unwinds_and_becomes_its_code(number: signal.Signals, code: int
     assert [signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGHUP)] == handlers
 
 
+def test_an_interrupt_while_modules_load_is_quiet(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys\n"
+        "class Late:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'cake_tui.cli._parser': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Late())\n"
+        "from cake_tui.__main__ import main\n"
+        "sys.exit(main())\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 def test_an_ignored_hang_up_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
