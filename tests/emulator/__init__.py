@@ -21,7 +21,7 @@ from tests.emulator.compiling import CompileError, lines_of, program
 from tests.emulator.source import rewrite
 
 Array = npt.NDArray[np.generic]
-TIME_LIMIT_S = 60.0
+TIME_LIMIT_S = 30.0
 _PLACE = re.compile(r"\{([0-9a-f]+)\}")
 
 
@@ -34,7 +34,12 @@ class Fault:
 
 
 def emulate(
-    lowered: Lowered, shape: Shape, inputs: Mapping[str, Array], outputs: Mapping[str, Array], seed: int = 1
+    lowered: Lowered,
+    shape: Shape,
+    inputs: Mapping[str, Array],
+    outputs: Mapping[str, Array],
+    seed: int = 1,
+    time_limit_s: float = TIME_LIMIT_S,
 ) -> dict[str, Array] | Fault:
     """Run the launches of a lowered value's plan for one shape; return the outputs, or the first fault.
 
@@ -49,15 +54,17 @@ def emulate(
         return Fault("compile", str(error))
     told = _told(plan, inputs, outputs, seed, _cell(lowered.source))
     try:
-        done = subprocess.run([str(made)], input=told, capture_output=True, check=False, timeout=TIME_LIMIT_S)
+        done = subprocess.run([str(made)], input=told, capture_output=True, check=False, timeout=time_limit_s)
     except subprocess.TimeoutExpired:
-        return Fault("time", f"more than {TIME_LIMIT_S:g} s")
+        return Fault("time", f"more than {time_limit_s:g} s")
     head, _, rest = done.stdout.partition(b"\n")
     if head == b"fault":
         kind, _, text = rest.decode(errors="replace").strip().partition("\n")
         return Fault(kind, _with_lines(text, made, lowered.source))
     if head != b"done" or done.returncode:
-        return Fault("crash", f"the emulator ended with {done.returncode}: {done.stderr.decode(errors='replace')[:500]}")
+        return Fault(
+            "crash", f"the emulator ended with {done.returncode}: {done.stderr.decode(errors='replace')[:500]}"
+        )
     found = {}
     for name, array in outputs.items():
         found[name] = np.frombuffer(rest[: array.nbytes], array.dtype).reshape(array.shape).copy()
@@ -65,9 +72,7 @@ def emulate(
     return found
 
 
-def _told(
-    plan: LaunchPlan, inputs: Mapping[str, Array], outputs: Mapping[str, Array], seed: int, cell: int
-) -> bytes:
+def _told(plan: LaunchPlan, inputs: Mapping[str, Array], outputs: Mapping[str, Array], seed: int, cell: int) -> bytes:
     """Return what the emulator reads: lines that describe buffers and launches, then the contents of the inputs."""
     arrays = {**outputs, **inputs}
     # Outputs come first, in their order, so that what is written back is found again.
@@ -103,7 +108,7 @@ def _arguments(launch: Launch, shape: Shape, names: list[str], arrays: Mapping[s
 
 def _cell(source: str) -> int:
     """Return the power of two of the bytes that are told apart: 1 where elements may be narrower than 4 bytes."""
-    return 0 if re.search(r"\b(char|short|bf16|f16|uchar4)\b", source.rpartition("// --- kernel ---")[2]) else 2
+    return 0 if re.search(r"\b(bool|char|short|bf16|f16)\b", source.rpartition("// --- kernel ---")[2]) else 2
 
 
 def _with_lines(text: str, made: Path, source: str) -> str:

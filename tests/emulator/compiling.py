@@ -11,15 +11,12 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-HERE = Path(__file__).parent
-MACHINE = HERE / "machine"
-HEADERS = ("machine/cuda", "prelude/cp_async", "prelude/mbarrier", "prelude/tma", "prelude/synchronisation")
+MACHINE = Path(__file__).parent / "machine"
 FLAGS = ("-std=c++20", "-march=native", "-no-pie", "-fno-pie")
 # -O1 keeps what is in registers out of sight of the checks and compiles quickly; -g1 gives lines to the reports.
 KERNEL_FLAGS = (
     *FLAGS, "-O1", "-g1", "-w", "-fsanitize=thread,bounds,alignment", "--param=tsan-instrument-func-entry-exit=0",
-    "-fno-strict-aliasing", "-ftrivial-auto-var-init=pattern",
-    *(f"-include{HERE / name}.h" for name in HEADERS),
+    "-fno-strict-aliasing", "-ftrivial-auto-var-init=pattern", f"-include{MACHINE / 'cuda.h'}",
 )  # fmt: skip
 MOST_KEPT = 400  # programs
 
@@ -57,8 +54,7 @@ def machine() -> tuple[Path, ...]:
 def program(text: str) -> Path:
     """Return the program of a kernel's text, compiled where it is not there yet; raises CompileError."""
     objects = machine()
-    headers = (path.read_text(encoding="utf-8") for path in sorted((HERE / "prelude").glob("*.h")))
-    made = _folder() / f"kernel-{_hash([objects[0].parent.name, *KERNEL_FLAGS, *headers, text])}"
+    made = _folder() / f"kernel-{_hash([objects[0].parent.name, *KERNEL_FLAGS, text])}"
     if not made.is_file():
         _forget_old()
         with tempfile.TemporaryDirectory(dir=_folder()) as name:

@@ -2,39 +2,65 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
-MARKER = "// --- kernel ---"  # lowering puts it between what kernels need and the kernels
+PRELUDE = Path(__file__).parent / "prelude"
+KERNEL = "// --- kernel ---"  # lowering puts it between what kernels need and the kernels
+_COMMENT = re.compile(r"//.*")
 _ALIGN = r"(?:(?:__align__|alignas)\((?P<align>\w+)\)\s*)?"
 _DYNAMIC = re.compile(rf"extern\s+__shared__\s+{_ALIGN}(?P<type>[\w ]+?)\s+(?P<name>\w+)\s*\[\s*\]\s*;")
 _ARRAYS = re.compile(rf"__shared__\s+{_ALIGN}(?P<type>(?:unsigned |signed |long )*\w+)\s+(?P<arrays>\w[^;=]*);")
 _ARRAY = re.compile(r"(?P<name>\w+)\s*(?P<extents>(?:\[[^\]]*\]\s*)*)")
-_DEFINED = re.compile(r"\n\n+")
+
+
+class NotEmulated(Exception):
+    """A function of the prelude that holds hardware instructions, and the emulator has none of its signature."""
 
 
 def rewrite(source: str, entries: Iterable[str]) -> str:
-    """Return C++ for a CUDA source: hardware instructions and shared arrays are the emulator's, all else stays."""
-    before, marker, kernels = source.rpartition(MARKER)
-    text = "".join((_without_instructions(before), marker, kernels))
+    """Return C++ for a CUDA source: hardware instructions and shared arrays are the emulator's, all else stays.
+
+    Raises NotEmulated.
+    """
+    text = "\n\n".join(map(_emulated, source.split("\n\n")))
     text = _ARRAYS.sub(_arrays, _DYNAMIC.sub(_dynamic, text))
-    named = "".join(f'  if (!__builtin_strcmp(name, "{entry}")) return [](void **p) {{ call({entry}, p); }};\n' for entry in entries)
-    table = f"namespace emu {{\nvoid (*entry_named(const char *name))(void **) {{\n{named}  return nullptr;\n}}\n}}\n"
-    return f"{text}\n{table}"
+    named = "".join(
+        f'  if (!__builtin_strcmp(name, "{entry}")) return [](void **p) {{ call({entry}, p); }};\n' for entry in entries
+    )
+    return f"{text}\nnamespace emu {{\nvoid (*entry_named(const char *name))(void **) {{\n{named}  return nullptr;\n}}\n}}\n"
 
 
-def _without_instructions(prelude: str) -> str:
-    """Blank the definitions that contain instructions: the emulator's headers have others of the same names."""
-    kept = []
-    at = 0
-    for gap in (*_DEFINED.finditer(prelude), None):
-        end = gap.start() if gap else len(prelude)
-        chunk = prelude[at:end]
-        kept.append("\n" * chunk.count("\n") if re.search(r"\basm\b", chunk) else chunk)
-        if gap:
-            kept.append(gap.group())
-            at = gap.end()
-    return "".join(kept)
+def has_instructions(block: str) -> bool:
+    """Say whether a definition of the prelude holds hardware instructions."""
+    return re.search(r"\basm\b", _COMMENT.sub("", block)) is not None
+
+
+def signature(block: str) -> str:
+    """Return what stands before a definition's body (and a type's parents), on one line and without comments."""
+    return " ".join(_COMMENT.sub("", block).partition("{")[0].partition(" : ")[0].split())
+
+
+@functools.cache
+def emulated() -> dict[str, str]:
+    """Return the emulator's own definitions by signature."""
+    blocks = [
+        block for path in sorted(PRELUDE.glob("*.cuh")) for block in path.read_text(encoding="utf-8").split("\n\n")
+    ]
+    return {signature(block): block for block in blocks if "{" in block}
+
+
+def _emulated(block: str) -> str:
+    """Put the emulator's definition in the place of one of the same signature, on as many lines."""
+    own = emulated().get(signature(block))
+    if own is None:
+        if has_instructions(block):
+            raise NotEmulated(signature(block))
+        return block
+    code = " ".join(_COMMENT.sub("", own).split())
+    return code + "\n" * block.count("\n")
 
 
 def _dynamic(found: re.Match[str]) -> str:
@@ -42,8 +68,6 @@ def _dynamic(found: re.Match[str]) -> str:
 
 
 def _arrays(found: re.Match[str]) -> str:
-    made = []
-    for array in _ARRAY.finditer(found["arrays"]):
-        align = f"{found['align'] or 0}"
-        made.append(f"EMU_SHARED({found['type']}, {array['name']}, {array['extents'].strip()}, {align});")
-    return " ".join(made)
+    arrays = _ARRAY.finditer(found["arrays"])
+    align = found["align"] or 0
+    return " ".join(f"EMU_SHARED({found['type']}, {one['name']}, {one['extents'].strip()}, {align});" for one in arrays)

@@ -46,7 +46,7 @@ void make_mbarrier(void *address, int count) {
   if (count < 1) fault("barrier", "an mbarrier of %d arrivals %s", count, at(HERE).c_str());
   if (mbarriers.size() == MOST_MBARRIERS) fault("barrier", "more than %d mbarriers %s", MOST_MBARRIERS, at(HERE).c_str());
   auto *made = new Mbarrier{};
-  made->block = self->block;
+  made->maker = self;
   made->address = address;
   made->name = where(reinterpret_cast<uintptr_t>(address));
   made->count = made->missing = count;
@@ -55,6 +55,11 @@ void make_mbarrier(void *address, int count) {
   made->gathered.assign(agents, 0);
   made->complete.assign(agents, 0);
   mbarriers.push_back(made);
+}
+
+void publish_mbarriers() {
+  for (Mbarrier *barrier : mbarriers)
+    if (barrier->maker == self) barrier->published = true;
 }
 
 static void complete_phase(Mbarrier &barrier) {
@@ -104,9 +109,9 @@ void wait(void *address, unsigned parity) {
   yield();
 }
 
-void copies_arrive(void *address, bool counted) {
+void copies_arrive(void *address) {
   Mbarrier &barrier = barrier_at(address, HERE);
-  if (counted) barrier.missing++;
+  barrier.missing++;
   Flight flight{&barrier, std::move(self->open), -1, barrier.phase, own_clock()};
   for (auto &group : self->groups) flight.copies.insert(flight.copies.end(), group.begin(), group.end());
   self->groups.clear();

@@ -22,7 +22,14 @@ Index thread_index() { return self->index; }
 Index block_index() { return self->block->index; }
 Index block_extent() { return launch->block; }
 Index grid_extent() { return launch->grid; }
-unsigned cluster_rank() { return static_cast<unsigned>(self->block - blocks.data()); }
+int cluster_rank() { return static_cast<int>(self->block - blocks.data()); }
+
+const void *in_block(const void *shared, int rank) {
+  auto offset = static_cast<const char *>(shared) - self->block->arena;
+  if (rank < 0 || rank >= static_cast<int>(blocks.size()))
+    fault("out of bounds", "thread %d takes block %d of a cluster of %zu %s", self->id, rank, blocks.size(), at(HERE).c_str());
+  return blocks[rank].arena + offset;
+}
 
 static void complete_block(Block &block) {
   if (block.live && static_cast<int>(block.at_barrier.size()) == block.live) meet(block.at_barrier);
@@ -42,7 +49,7 @@ void cluster_barrier() {
   sleep("a cluster barrier", HERE);
 }
 
-void named_barrier(int number, int expected, bool waits) {
+void named_barrier(int number, int expected) {
   if (number < 0 || number > 15 || expected <= 0 || expected % WARP)
     fault("barrier", "named barrier %d of %d threads %s: there are 16, of whole warps", number, expected, at(HERE).c_str());
   Named &barrier = self->block->named[number];
@@ -50,16 +57,8 @@ void named_barrier(int number, int expected, bool waits) {
     fault("barrier", "named barrier %d is one of %d threads and of %d %s", number, barrier.expected, expected, at(HERE).c_str());
   barrier.expected = expected;
   barrier.arrived.push_back(self);
-  if (waits) barrier.asleep.push_back(self);
-  if (static_cast<int>(barrier.arrived.size()) == expected) {
-    Clock all(agents, 0);
-    for (const Thread *thread : barrier.arrived) take(all.data(), Clock(thread->clock, thread->clock + agents));
-    for (const Thread *thread : barrier.asleep) take(thread->clock, all);
-    for (const Thread *thread : barrier.arrived) thread->clock[thread->id]++;
-    barrier.arrived.clear();
-    wake(barrier.asleep);
-  }
-  if (waits) sleep(kept("named barrier " + std::to_string(number)), HERE);
+  if (static_cast<int>(barrier.arrived.size()) == expected) meet(barrier.arrived);
+  sleep(kept("named barrier " + std::to_string(number) + " of " + std::to_string(expected) + " threads"), HERE);
 }
 
 // --- lanes of a warp -------------------------------------------------------------------------------------------
@@ -131,8 +130,6 @@ void atomic(void *address, size_t bytes) {
   before[team] = true;
   for (size_t i = 0; i < most; i++) known[i] = before[i] = known[i] || before[i];
 }
-
-void device_fence() {}
 
 // --- a team's beginning, and what a return completes -----------------------------------------------------------------
 

@@ -45,7 +45,7 @@ inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return
 
 #define __syncthreads() emu::block_barrier()
 inline void __syncwarp(unsigned mask = ~0u) { emu::warp_barrier(mask); }
-#define __threadfence() emu::device_fence()
+#define __threadfence() ((void)0)
 #define __threadfence_block() ((void)0)
 #define __trap() __builtin_trap()
 

@@ -14,6 +14,7 @@ namespace emu {
 constexpr int WARP = 32;
 constexpr int MOST_MBARRIERS = 64;  // of one team: each has a clock of its own
 constexpr size_t STACK_BYTES = 64 << 10;
+constexpr size_t BESIDE = 1 << 20;  // bytes around a buffer that are unreadable, and reported as outside of that one
 
 // --- memory ---------------------------------------------------------------------------------------------
 
@@ -71,7 +72,7 @@ struct Thread {
 
 struct Named {  // a named barrier
   int expected = 0;
-  std::vector<Thread *> arrived, asleep;
+  std::vector<Thread *> arrived;
 };
 
 struct Exchange {  // lanes of one warp that meet
@@ -87,7 +88,8 @@ struct Exchange {  // lanes of one warp that meet
 };
 
 struct Mbarrier {
-  Block *block;
+  Thread *maker;
+  bool published;           // a fence showed it to the copy engine
   void *address;
   std::string name;
   int count, missing;       // arrivals a phase needs; that the current one lacks

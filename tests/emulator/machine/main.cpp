@@ -63,10 +63,10 @@ static void on_signal(int number, siginfo_t *found, void *context) {
 // Alone between unreadable pages, and aligned to `align` and no better.
 static uintptr_t place_buffer(size_t bytes, size_t align) {
   size_t room = (bytes + align + 4095) / 4096 * 4096;
-  auto *made = static_cast<char *>(mmap(nullptr, room + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  mprotect(made + 4096, room, PROT_READ | PROT_WRITE);
-  std::memset(made + 4096, 0xff, room);
-  return reinterpret_cast<uintptr_t>(made) + 4096 + align;
+  auto *made = static_cast<char *>(mmap(nullptr, room + 2 * BESIDE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  mprotect(made + BESIDE, room, PROT_READ | PROT_WRITE);
+  std::memset(made + BESIDE, 0xff, room);
+  return reinterpret_cast<uintptr_t>(made) + BESIDE + align;
 }
 
 static void run_launch() {

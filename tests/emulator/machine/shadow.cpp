@@ -15,7 +15,6 @@ int shift = 2;
 namespace {
 constexpr size_t MOST_SHARED = 256 << 10;  // with room between the arrays
 constexpr size_t GAP = 128;                // bytes between two arrays that belong to none
-constexpr size_t BESIDE = 4096;            // an address so near a buffer is reported as outside of that one
 
 Block *block_of(uintptr_t address) {
   for (Block &block : blocks)

@@ -21,7 +21,7 @@ struct Piece {
   long bytes, inside;
 };
 
-std::vector<Piece> pieces_of(const TensorMap &map, const int *from) {
+std::vector<Piece> pieces_of(const TensorMap &map, const Coordinates &from) {
   std::vector<Piece> made;
   long rows = 1, step = std::min<long>(CHUNK / map.element, map.box[0]);
   for (int axis = 1; axis < map.rank; axis++) rows *= map.box[axis];
@@ -29,13 +29,13 @@ std::vector<Piece> pieces_of(const TensorMap &map, const int *from) {
     long rest = row, place = 0;
     bool inside = true;
     for (int axis = 1; axis < map.rank; axis++) {
-      long at = from[axis] + rest % map.box[axis];
+      long at = from.of[axis] + rest % map.box[axis];
       inside = inside && at >= 0 && at < map.dims[axis];
       place += at * map.strides[axis];
       rest /= map.box[axis];
     }
     for (long first = 0; first < map.box[0]; first += step) {
-      long at = from[0] + first, left = std::clamp<long>(map.dims[0] - at, 0, step);
+      long at = from.of[0] + first, left = std::clamp<long>(map.dims[0] - at, 0, step);
       if (at < 0 && at + step > 0) fault("out of bounds", "a box that starts %ld elements before its row", -at);
       made.push_back({map.base + place + at * map.element, (row * map.box[0] + first) * map.element,
                       step * map.element, inside && at >= 0 ? left * map.element : 0});
@@ -52,9 +52,11 @@ void check(const TensorMap &map, const void *shared, int rank, uintptr_t place) 
 }
 }  // namespace
 
-void tma_load(void *shared, const TensorMap *map, void *address, const int *from, int rank) {
+void tma_load(void *shared, const TensorMap *map, void *address, Coordinates from, int rank) {
   check(*map, shared, rank, HERE);
   Mbarrier &barrier = barrier_at(address, HERE);
+  if (!barrier.published)
+    fault("barrier", "a box completes on %s %s: no fence shows that mbarrier to the copy engine", barrier.name.c_str(), at(HERE).c_str());
   Flight flight{&barrier, {}, 0, barrier.phase, {}};
   for (const Piece &piece : pieces_of(*map, from)) {
     char *target = static_cast<char *>(shared) + swizzled(piece.offset, map->swizzle);
@@ -67,7 +69,7 @@ void tma_load(void *shared, const TensorMap *map, void *address, const int *from
   yield();
 }
 
-void tma_store(const TensorMap *map, const void *shared, const int *from, int rank) {
+void tma_store(const TensorMap *map, const void *shared, Coordinates from, int rank) {
   check(*map, shared, rank, HERE);
   for (const Piece &piece : pieces_of(*map, from)) {
     if (!piece.inside) continue;
