@@ -93,10 +93,11 @@ class Child:
         return self._process.pid
 
     def send(self, job: EvaluatorJob) -> None:
-        """Give it a job; `poll` moves the bytes."""
+        """Give it a job; `poll` moves what does not go at once."""
         self._nonce = secrets.token_hex(8)
         order: dict[str, Any] = {"nonce": self._nonce, "job": job}
         self._outgoing += msgspec.json.encode(order) + b"\n"
+        self._write()
 
     def poll(self, seconds: float) -> EvaluatorReply | None:
         """Move bytes for at most `seconds`; return the reply once it is there.

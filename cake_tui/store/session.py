@@ -78,8 +78,11 @@ class Session:
         folder = self.candidate(candidate)
 
         def attempt() -> None:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_whole(folder / name, content, sync=False)
+            try:
+                write_whole(folder / name, content, sync=False)
+            except FileNotFoundError:  # the candidate's first file
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                write_whole(folder / name, content, sync=False)
 
         self._with_space(folder / name, len(content), attempt)
         if self.disk is not None:
