@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from cake_tui.backends.cuda.driver import (
     TENSOR_MAP_BYTES,
@@ -28,6 +28,13 @@ _BYTES = {"buffer": 8, "workspace": 8, "size": 4, "tensor_map": TENSOR_MAP_BYTES
 def failed(reason: str, **limits: Any) -> Ended:
     """Return the ending of a kernel that cannot be launched."""
     return Ended(LaunchFailed(reason=reason, **limits))
+
+
+class SizeLimits(Protocol):
+    """Limits by the driver's attribute."""
+
+    def __getitem__(self, name: str, /) -> int:
+        """Return one limit."""
 
 
 class Limits:
@@ -57,7 +64,7 @@ def prepare(
 def _prepared(
     driver: Driver, limits: Limits, module: int, launch: Launch, shape: Shape, addresses: Mapping[str, int]
 ) -> PreparedLaunch:
-    _check_limits(limits, launch)
+    check_limits(limits, launch)
     try:
         function = driver.function(module, launch.entry)
     except CudaError as error:
@@ -65,7 +72,7 @@ def _prepared(
             raise
         raise failed(f"the binary has no entry {launch.entry} ({error.name})") from None
     _check_function(driver, limits, function, launch)
-    _check_parameters(driver.parameter_bytes(function), launch)
+    check_parameters(driver.parameter_bytes(function), launch)
     words = [_word(driver, launch, argument, shape, addresses) for argument in launch.arguments]
     try:
         return PreparedLaunch(driver, function, launch.grid, launch.block, words, launch.smem_bytes, launch.cluster)
@@ -75,7 +82,7 @@ def _prepared(
         raise failed(f"{launch.entry}: {error}") from None
 
 
-def _check_limits(limits: Limits, launch: Launch) -> None:
+def check_limits(limits: SizeLimits, launch: Launch) -> None:
     """Hold grid, block, cluster and shared memory against the device; raises Ended(LaunchFailed)."""
     for kind, counts, names in (("grid", launch.grid, _GRID), ("block", launch.block, _BLOCK)):
         unit = "blocks" if kind == "grid" else "threads"
@@ -125,7 +132,7 @@ def _check_function(driver: Driver, limits: Limits, function: int, launch: Launc
         )  # fmt: skip
 
 
-def _check_parameters(sizes: list[int] | None, launch: Launch) -> None:
+def check_parameters(sizes: list[int] | None, launch: Launch) -> None:
     """Hold the plan's arguments against the parameters that the binary declares; raises Ended(LaunchFailed)."""
     if sizes is None:
         return
