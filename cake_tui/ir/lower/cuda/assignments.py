@@ -134,13 +134,16 @@ def _into_memory(
     declared = f"{STORED[target.buffer.dtype]} {name}[{width[1]}]"
 
     def store(partial: str) -> None:
+        if statement.target not in values.vectors:
+            _store_apart(values, target, name, (width, partial))
+            return
         text = f"store_part<{width[1]}>({place}, {name}, {partial});" if partial else ""
         writer.line(text or f"store_vector<{width[1]}>({place}, {name});")
 
     if not test or statement.otherwise is None:
         with writer.block(f"if ({test})") if test else nullcontext():
             own = _own_vector(values, statement, target)
-            if own and not count:
+            if own and not count and statement.target in values.vectors:
                 writer.line(f"store_vector<{width[1]}>({place}, {own});")
             else:
                 writer.line(f"{declared};")
@@ -154,6 +157,23 @@ def _into_memory(
     with writer.block(f"if ({test})"):
         _fill(values, statement, target, name, count, width)
     store("")
+
+
+def _store_apart(values: Values, target: Shaped, name: str, much: tuple[tuple[int, str], str]) -> None:
+    """Store a vector's elements, or the first of them, one by one: they do not lie side by side."""
+    frame, (width, count) = values.frame, much
+    lane = next(frame.fresh("v"))
+    frame.writer.pragma("unroll")
+    with frame.writer.block(f"for (int {lane} = 0; {lane} < {width[1]}; ++{lane})"):
+        frame.declare(lane, Number(0), Number(width[0]))
+        values.lane = lane
+        line = f"{values.place(target)} = {name}[{lane}];"
+        if count:
+            with frame.writer.block(f"if ({lane} < {count})"):
+                frame.writer.line(line)
+        else:
+            frame.writer.line(line)
+        values.lane = ""
 
 
 def _own_vector(values: Values, statement: Map, target: Shaped) -> str:
@@ -171,12 +191,8 @@ def _fill(values: Values, statement: Map, target: Shaped, name: str, count: str,
     frame = values.frame
     source = statement.value
     into = name or f"&{values.place(target)}"
-    loads = [
-        ref
-        for ref in dict.fromkeys(refs_in(source))
-        if _in_memory(frame, ref) and moves(shaped(ref, frame.buffers), values.axes)
-    ]
-    if statement.op == "+=" and name:
+    loads = [ref for ref in dict.fromkeys(refs_in(source)) if ref in values.vectors]
+    if statement.op == "+=" and name and statement.target in values.vectors:
         loads = list(dict.fromkeys([*loads, statement.target]))
     plain = isinstance(source, Ref) and source in loads and statement.op == "="
     if plain and frame.buffers[source.buffer].dtype == target.buffer.dtype and isinstance(source, Ref):
@@ -196,8 +212,9 @@ def _fill(values: Values, statement: Map, target: Shaped, name: str, count: str,
     values.loaded = {}
 
 
-def _in_memory(frame: CudaFrame, ref: Ref) -> bool:
-    return frame.buffers[ref.buffer].space != "register"
+def _moving(values: Values, ref: Ref) -> bool:
+    tile = shaped(ref, values.frame.buffers)
+    return tile.buffer.space != "register" and moves(tile, values.axes)
 
 
 def _load(values: Values, ref: Ref, into: str, count: str, width: tuple[int, str], fill: str) -> None:
@@ -236,7 +253,9 @@ def _lanes(
         if count and statement.otherwise is not None:
             text = f"{lane} < {count} ? {text} : {values.value(statement.otherwise)}"
         line = f"{place} = {narrowed(dtype, text)};"
-        if count and statement.otherwise is None and not name:
+        # What lies behind the last element may be read in whole vectors' parts only.
+        apart = any(ref not in values.loaded and _moving(values, ref) for ref in refs_in(value))
+        if count and statement.otherwise is None and (apart or not name):
             with writer.block(f"if ({lane} < {count})"):
                 writer.line(line)
         else:

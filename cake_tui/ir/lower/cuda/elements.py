@@ -64,6 +64,7 @@ def lower_map(frame: CudaFrame, statement: Map, axes: tuple[TileAxis, ...]) -> N
     assert expr is not None  # `_is` looked
     with walk_tile(frame, axes, holds, vector, expr, once=memory) as walk:
         values = Values(walk, axes, target.buffer.dtype)
+        values.vectors = vectors_of(frame, statement, axes, vector) if vector > 1 else frozenset()
         tests = [*asked.whole, *asked.elements]
         if vector == 1:
             emit_element(values, statement, target, tests)
@@ -135,9 +136,21 @@ def vector_of(frame: CudaFrame, statement: Map, axes: tuple[TileAxis, ...], hold
     for vector in (asked, *(half for half in (8, 4, 2) if half < asked)):
         if extent % vector or (last is not None and last.group % vector):
             continue
-        if all(fits(frame, ref, axes, vector) for ref in (statement.target, *refs_in(statement.value))):
+        if vectors_of(frame, statement, axes, vector):
             return vector
     return 1
+
+
+def vectors_of(frame: CudaFrame, statement: Map, axes: tuple[TileAxis, ...], vector: int) -> frozenset[Ref]:
+    """Return the references to memory that move in whole vectors; the others move element by element."""
+    refs = (statement.target, *refs_in(statement.value))
+    return frozenset(
+        ref
+        for ref in refs
+        if frame.buffers[ref.buffer].space != "register"
+        and moves(shaped(ref, frame.buffers), axes)
+        and fits(frame, ref, axes, vector)
+    )
 
 
 def fits(frame: CudaFrame, ref: Ref, axes: tuple[TileAxis, ...], vector: int) -> bool:

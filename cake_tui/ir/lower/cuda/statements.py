@@ -22,6 +22,7 @@ from cake_tui.ir.lower.cuda.asynchronous import (
 from cake_tui.ir.lower.cuda.elements import lower_assign, lower_atomic, lower_copy, lower_map
 from cake_tui.ir.lower.cuda.frame import CudaFrame
 from cake_tui.ir.lower.cuda.products import lower_outer
+from cake_tui.ir.lower.cuda.reductions import lower_pick, lower_reduce
 from cake_tui.ir.lower.cuda.types import STORED
 from cake_tui.ir.lower.tiles import shaped
 from cake_tui.ir.program import (
@@ -39,6 +40,8 @@ from cake_tui.ir.program import (
     Fence,
     For,
     If,
+    Pick,
+    Reduce,
     Statement,
     Sync,
     Wait,
@@ -159,17 +162,16 @@ def declare_registers(frame: CudaFrame, buffer: Buffer) -> None:
     head = f"{STORED[buffer.dtype]} {buffer.name}{text}"
     if buffer.init == Number(0) and text:
         frame.writer.line(f"{head} = {{}};")
-    elif buffer.init is not None and not text and isinstance(buffer.init, Number):
-        frame.writer.line(f"{head};")
-        line = len(frame.writer.lines)
-        _fill(frame, buffer)
+        return
+    frame.writer.line(f"{head};")
+    if buffer.init is None:
+        return
+    line = len(frame.writer.lines)
+    _fill(frame, buffer)
+    if len(frame.writer.lines) == line + 1 and not text:
         # One element: its value stands with its declaration.
-        value = frame.writer.lines[line].split(" = ", 1)[1]
-        frame.writer.lines[line - 1 :] = [f"{frame.writer.lines[line - 1].rstrip(';')} = {value}"]
-    else:
-        frame.writer.line(f"{head};")
-        if buffer.init is not None:
-            _fill(frame, buffer)
+        value = frame.writer.lines.pop().split(" = ", 1)[1]
+        frame.writer.lines[-1] = f"{frame.writer.lines[-1].rstrip(';')} = {value}"
 
 
 def _fill(frame: CudaFrame, buffer: Buffer) -> None:
@@ -205,6 +207,8 @@ _LOWERED: Mapping[type, Callable[[CudaFrame, Any], None]] = {
     Wait: lower_wait,
     Arrive: lower_arrive,
     Expect: lower_expect,
+    Reduce: lower_reduce,
+    Pick: lower_pick,
     Sync: lower_sync,
     Fence: lower_fence,
     Barrier: _nothing,

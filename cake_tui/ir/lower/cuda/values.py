@@ -45,6 +45,7 @@ class Values:
         self.dtype = CALCULATED[dtype]
         self.lane = ""
         self.loaded: Mapping[Ref, str] = {}
+        self.vectors: frozenset[Ref] = frozenset()  # what moves in whole vectors
 
     def value(self, expr: Expr, least: int = 0) -> str:
         """Print a value."""
