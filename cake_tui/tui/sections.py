@@ -14,6 +14,7 @@ from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
 
 NAME = 28  # cells of a name at most
+LONG = 48  # characters of a list from which on it takes a line an item
 
 
 def findings(found: Sequence[Any], width: int) -> list[Line]:
@@ -52,26 +53,30 @@ def known(value: msgspec.Struct) -> dict[str, Any]:
     return {name: one for name, one in msgspec.to_builtins(value).items() if one not in (None, "", (), [], {})}
 
 
-def entries(values: Mapping[str, Any], indent: str, depth: int = 0) -> list[Line]:
-    """Names and values aligned; tables inside are indented, three deep."""
+def entries(values: Mapping[str, Any], indent: str, width: int, depth: int = 0) -> list[Line]:
+    """Names and values aligned and wrapped; tables inside are indented, three deep, long lists take a line an item."""
     size = min(NAME, max((len(str(key)) for key in values), default=0))
     lines: list[Line] = []
     for key, value in values.items():
         name = fmt.visible(key, 60)
-        if isinstance(value, dict) and value and depth < 3:
+        nested = isinstance(value, dict | list | tuple) and value and depth < 3
+        if nested and isinstance(value, dict):
             lines.append(((f"{indent}{name}", "dim"),))
-            lines += entries(value, indent + "  ", depth + 1)
-        elif isinstance(value, list) and value and depth < 3 and isinstance(value[0], (dict, list)):
+            lines += entries(value, indent + "  ", width, depth + 1)
+        elif nested and (any(isinstance(one, dict | list | tuple) for one in value) or len(scalar(value)) > LONG):
             lines.append(((f"{indent}{name}", "dim"),))
-            lines += items(value, indent + "  ")
+            lines += items(value, indent + "  ", width)
         else:
             tone = "bad" if value is False else "dim" if value is None else ""
-            lines.append(((f"{indent}{fmt.pad(name, size)}  ", "dim"), (scalar(value), tone)))
+            head = f"{indent}{fmt.pad(name, size)}  "
+            pieces = fmt.wrap(scalar(value), max(12, width - len(head)))
+            lines.append(((head, "dim"), (pieces[0], tone)))
+            lines += [((" " * len(head) + piece, tone),) for piece in pieces[1:]]
     return lines
 
 
-def items(values: Sequence[Any], indent: str) -> list[Line]:
-    """A line for each of the first hundred values."""
+def items(values: Sequence[Any], indent: str, width: int) -> list[Line]:
+    """Each of the first hundred values, wrapped."""
     lines: list[Line] = []
     for value in values[:100]:
         text = (
@@ -79,7 +84,8 @@ def items(values: Sequence[Any], indent: str) -> list[Line]:
             if isinstance(value, dict)
             else scalar(value)
         )
-        lines.append(((f"{indent}· {text}", ""),))
+        pieces = fmt.wrap(text, max(12, width - len(indent) - 2))
+        lines += [((f"{indent}{'  ' if at else '· '}{piece}", ""),) for at, piece in enumerate(pieces)]
     return lines
 
 

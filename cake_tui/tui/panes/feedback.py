@@ -61,7 +61,12 @@ class Feedback(Pane):
         beside = width >= BESIDE
         head = _head(row, value, width)
         told = _findings(value, row, width // 2 if beside else width)
-        blocks = _blocks(value) if value is not None else [("from the journal: no feedback file", _from_row(row, view))]
+        room = width // 2 - 1 if beside else width
+        blocks = (
+            _blocks(value, room)
+            if value is not None
+            else [("from the journal: no feedback file", entries(_from_row(row, view), "   ", room))]
+        )
         self._names = [name for name, _ in blocks]
         self.section = max(0, min(self.section, len(blocks) - 1))
         lines = [] if beside else [*head, *told]
@@ -143,24 +148,24 @@ def _findings(value: dict[str, Any] | None, row: Row, width: int) -> list[Line]:
     return [((f" ▸ {fmt.visible(label, 80)}", "warn"),) for label in row.labels]
 
 
-def _blocks(value: dict[str, Any]) -> list[tuple[str, list[Line]]]:
+def _blocks(value: dict[str, Any], width: int) -> list[tuple[str, list[Line]]]:
     """(name, lines) of each section; what stands in none comes first."""
     plain = {k: v for k, v in value.items() if not isinstance(v, (dict, list)) and k not in ("action_taken", *SECTIONS)}
-    blocks = [(TOP, entries(plain, "   "))]
+    blocks = [(TOP, entries(plain, "   ", width))]
     names = [name for name in SECTIONS if name in value]
     names += [name for name, v in value.items() if isinstance(v, (dict, list)) and name not in (*SECTIONS, "findings")]
     for name in names:
         inner = value[name]
         if isinstance(inner, dict):
-            blocks.append((name, entries(inner, "   ")))
+            blocks.append((name, entries(inner, "   ", width)))
         elif isinstance(inner, list):
-            blocks.append((name, items(inner, "   ")))
+            blocks.append((name, items(inner, "   ", width)))
         else:
             blocks.append((name, [] if inner is None else [((f"   {scalar(inner)}", ""),)]))
     return blocks
 
 
-def _from_row(row: Row, view: View) -> list[Line]:
+def _from_row(row: Row, view: View) -> dict[str, Any]:
     """What the journal knows, where the feedback file is missing (not written yet, or removed)."""
     known: dict[str, Any] = {
         "outcome": row.outcome,
@@ -174,8 +179,7 @@ def _from_row(row: Row, view: View) -> list[Line]:
         "chosen by": f"{row.proposal.chosen_by} ({row.proposal.who})",
         "why": row.proposal.reason or None,
     }
-    shown = {key: value for key, value in known.items() if value is not None}
-    return entries(shown, "   ")
+    return {key: value for key, value in known.items() if value is not None}
 
 
 PLUGIN: type[Pane] = Feedback

@@ -21,7 +21,7 @@ from cake_tui.tui.screens.dialog import Dialog
 from cake_tui.tui.views import View
 
 LOG_ENDS = 40  # lines of a log's head and tail
-SOURCE_MOST = 5_000  # lines
+LINES_MOST = 5_000  # of a source or a program
 INDENT = "   "
 
 
@@ -110,8 +110,8 @@ class Details(Dialog):
                 return [*head, _dim(f"the source of its base, #{row.proposal.base}, is not on record")]
             return [*head, *source_diff(base.text, own.text, row.proposal.base, row.number)]
         shown = own.text.splitlines()
-        cut = [_dim(f"… {len(shown) - SOURCE_MOST} lines more")] if len(shown) > SOURCE_MOST else []
-        return [*head, *(((INDENT + fmt.visible(line), ""),) for line in shown[:SOURCE_MOST]), *cut]
+        cut = [_dim(f"… {len(shown) - LINES_MOST} lines more")] if len(shown) > LINES_MOST else []
+        return [*head, *(((INDENT + fmt.visible(line), ""),) for line in shown[:LINES_MOST]), *cut]
 
 
 # -- sections ------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def _ending(record: Record, view: View, width: int) -> list[Line]:
     for name in ("kind", "verdict", "avg_us", "reason"):  # at the head
         told.pop(name, None)
     log = told.pop("log", None)
-    lines = sections.entries(told, INDENT)
+    lines = sections.entries(told, INDENT, width)
     if isinstance(log, str):
         lines += [((INDENT + fmt.visible(text), "dim"),) for text in _ends(log)]
     for lost in record.all(ev.StepLost):
@@ -246,7 +246,7 @@ def _times(record: Record, view: View, width: int) -> list[Line]:
 
 def _agreement(record: Record, view: View, width: int) -> list[Line]:
     checked = record.last(ev.CheckEnded)
-    return [] if checked is None else sections.entries(sections.known(checked.agreement), INDENT)
+    return [] if checked is None else sections.entries(sections.known(checked.agreement), INDENT, width)
 
 
 def _findings(record: Record, view: View, width: int) -> list[Line]:
@@ -259,7 +259,7 @@ def _profile(record: Record, view: View, width: int) -> list[Line]:
     ended = record.last(ev.CandidateEnded)
     if ended is None or ended.profile is None:
         return [_dim("no profile on record: only measured candidates have one")]
-    return sections.entries(sections.known(ended.profile), INDENT)
+    return sections.entries(sections.known(ended.profile), INDENT, width)
 
 
 def _build(record: Record, view: View, width: int) -> list[Line]:
@@ -268,12 +268,19 @@ def _build(record: Record, view: View, width: int) -> list[Line]:
     if built is not None:
         cached = ", from the cache" if built.cached else ""
         lines += _field("built", f"in {figures.duration(built.seconds, exact=True)}{cached}", width)
-        lines += sections.entries(sections.known(built.facts), INDENT)
+        lines += sections.entries(sections.known(built.facts), INDENT, width)
     log = view.files.text(record.row.number, layout.BUILD_LOG)
     if log is not None:
         lines.append(_dim(f"{layout.BUILD_LOG}:" if log.text.strip() else f"{layout.BUILD_LOG} is empty"))
         lines += [((INDENT + fmt.visible(text), ""),) for text in _ends(log.text)]
     return lines
+
+
+def _program(record: Record, view: View, width: int) -> list[Line]:
+    found = view.files.program(record.row.number)
+    return (
+        [] if found is None else [((INDENT + fmt.visible(line), ""),) for line in found.text.splitlines()[:LINES_MOST]]
+    )
 
 
 def _files(record: Record, view: View, width: int) -> list[Line]:
@@ -317,4 +324,5 @@ def _ends(text: str) -> list[str]:
 _SECTIONS: tuple[tuple[str, Callable[[Record, View, int], list[Line]]], ...] = (
     ("why it was tried", _why), ("schedule", _schedule), ("how it ended", _ending), ("times", _times),
     ("findings", _findings), ("profile", _profile), ("agreement", _agreement), ("build", _build), ("files", _files),
+    ("program", _program),
 )  # fmt: skip

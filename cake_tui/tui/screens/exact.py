@@ -30,13 +30,15 @@ class Exact(Dialog):
 
     def hint(self) -> str:
         """Keys."""
-        return self.said or "y copy  esc close"
+        return "y copy  esc close"
 
     def lines(self, width: int) -> list[Line]:
         """Path, then the text."""
         if self.found is None:
             return [((f" #{self.number} has no feedback file", "dim"),)]
         out: list[Line] = [((f" {fmt.visible('/'.join(self.found.path.parts[-4:]), 400)}", "dim"),)]
+        if self.said:
+            out = [((f" {text}", "good"),) for text in fmt.wrap(self.said, max(10, width - 2))]
         for line in self.found.text.splitlines():
             shown = fmt.visible(line, 20_000)
             out.append(((f" {shown[self.left :]}", ""),))
