@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import takewhile
 
 from rich.highlighter import NullHighlighter
 from textual.binding import Binding
@@ -26,7 +27,7 @@ class Inject(Dialog):
     title_text = "inject a move"
 
     DEFAULT_CSS = """
-    Inject > Vertical { max-height: 18; }
+    Inject > Vertical { max-height: 22; }
     Inject Input { border: none; height: 1; padding: 0 1; background: ansi_default; color: ansi_default; }
     Inject Input:focus { border: none; background: ansi_default; }
     Inject #head { height: 3; }
@@ -56,7 +57,7 @@ class Inject(Dialog):
         self.head.ascii = ascii
         self.picked = 0
         self.judged = Judgement(False, "", ())
-        self._judged_from = history.incumbent
+        self._offered: list[str] = []
 
     def parts(self) -> list[Widget]:
         """Title and place, the field, the rest."""
@@ -66,12 +67,23 @@ class Inject(Dialog):
         """Draw what stands above the field and what stands below."""
         width = self.head.size.width
         title = fmt.spread(((f" {self.title_text}", "focus"),), ((f"{self.hint()} ", "dim"),), width)
-        self.head.put([title, self._where(), ()])
+        self.head.put([title, self._where(), self._queue()])
         self.box.put(self.lines(self.box.size.width))
+        self.set_timer(0.01, self._judge_one)
+
+    def _judge_one(self) -> None:
+        """Judge the next of the moves on screen that is not judged yet; keys come in between."""
+        if self.moves is None:
+            return
+        for text in self._offered:
+            if self.moves.known(text) is None:
+                self.moves.judge(text)
+                self.draw()
+                return
 
     def hint(self) -> str:
         """Keys."""
-        return "enter inject  tab complete  esc close"
+        return "enter inject  tab complete  ↑ ↓ choose  esc close"
 
     def on_mount(self) -> None:
         """The field takes the keys."""
@@ -79,30 +91,30 @@ class Inject(Dialog):
         self.input.focus()
 
     def judge_again(self) -> None:
-        """The incumbent moved while somebody types: what is legal from it may have changed."""
-        incumbent = self.history.incumbent
-        if incumbent != self._judged_from and self.moves is not None:
-            self._judged_from = incumbent
+        """While somebody types, the queue moves on, and with a new incumbent what is legal may change."""
+        if self.moves is not None:
             self.judged = self.moves.judge(self.input.value)
-            self.draw()
+        self.draw()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Judge as it is typed."""
-        self.picked = 0
         if self.moves is not None:
             self.judged = self.moves.judge(event.value)
+        self.picked = self._nearest(event.value)
         self.draw()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Send what is legal; of a name that is not finished, complete it."""
+        """Send what is legal; of a move that is not whole yet, take the marked completion."""
         if self.moves is None:
             return
         self.judged = self.moves.judge(event.value)
         if self.judged.legal:
             self.send(self.judged.text)
             self.dismiss(None)
-            return
-        self.draw()
+        elif self._unfinished():
+            self.action_complete()
+        else:
+            self.draw()
 
     def action_pick(self, by: int) -> None:
         """Another completion."""
@@ -112,11 +124,15 @@ class Inject(Dialog):
         self.draw()
 
     def action_complete(self) -> None:
-        """Take the chosen completion."""
+        """Take the marked completion; where it stands there already, the next one."""
         found = self._completions()
-        if found and "(" not in self.input.value.rpartition("+")[2]:
-            self.input.value = found[self.picked % len(found)][0]
-            self.input.cursor_position = len(self.input.value)
+        if not found:
+            return
+        text = found[self.picked % len(found)][0]
+        if text == self.input.value and len(found) > 1:
+            text = found[(self.picked + 1) % len(found)][0]
+        self.input.value = text
+        self.input.cursor_position = len(text)
 
     def lines(self, width: int) -> list[Line]:
         """The judgement, then completions with their values."""
@@ -125,35 +141,54 @@ class Inject(Dialog):
                 ((f" {fmt.visible(line)}", "bad"),)
                 for line in ("no action can be read here:", *self.broken.splitlines())
             ]
-        out: list[Line] = [(), *self._judgement(width), ()]
         found = self._completions()
+        out: list[Line] = [(), *self._judgement(width), (), *self._values(found, width)]
         room = max(2, self.box.size.height - len(out))
         first = max(0, min(self.picked - room // 2, len(found) - room))
-        out += [
-            self._completion(index, found[index][1], width) for index in range(first, min(len(found), first + room))
-        ]
+        shown = range(first, min(len(found), first + room))
+        self._offered = [text for text in (found[index][0] for index in shown) if text.endswith(")")]
+        out += [self._completion(index, *found[index], width) for index in shown]
         return out if found else [*out, ((" no action begins like this", "dim"),)]
 
     def _completions(self) -> list[tuple[str, Action]]:
         return self.moves.completions(self.input.value) if self.moves is not None else []
 
+    def _nearest(self, text: str) -> int:
+        """The completion that begins most like the text."""
+        found = [each for each, _ in self._completions()]
+        alike = [sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(each, text))) for each in found]
+        return alike.index(max(alike)) if alike else 0
+
+    def _values(self, found: list[tuple[str, Action]], width: int) -> list[Line]:
+        """The legal values of the action whose arguments are being typed."""
+        action = found[0][1] if found and "(" in self.input.value.rpartition("+")[2] else None
+        if action is None or not action.parameters:
+            return []
+        values = "; ".join(f"{p.name} {', '.join(map(spelled, p.values))}" for p in action.parameters)
+        return [fmt.fit(((f" {fmt.visible(action.signature, 60)}", "strong"), (f"  {fmt.visible(values)}", "")), width)]
+
     def _where(self) -> Line:
-        waiting = len(self.history.queue)
-        place = "first in the next round" if not waiting else f"after {waiting} waiting"
-        if self.moves is None:
-            return ((f" as {fmt.visible(self.you, 40)}", "dim"),)
-        base = self.moves.base
-        start = f"from the incumbent, #{base[0]} {base[1].text}" if base else "no incumbent yet"
-        return ((f" as {fmt.visible(self.you, 40)}, {place}, {fmt.visible(start, 300)}", "dim"),)
+        you = fmt.visible(self.you, 40)
+        base = self.moves.base if self.moves is not None else None
+        start = f"from the incumbent, #{base[0]} {base[1].text}" if base else "no incumbent to start from yet"
+        return ((f" as {you}, {fmt.visible(start, 300)}", "dim"),)
+
+    def _queue(self) -> Line:
+        """What waits before it."""
+        waiting = [f"{' + '.join(move.text for move in q.moves)} by {q.who}" for q in self.history.queue.values()]
+        if not waiting:
+            return ((" queue empty: it comes first in the next round", "dim"),)
+        told = "  ".join(f"{place}. {fmt.visible(text, 80)}" for place, text in enumerate(waiting, 1))
+        return ((" waiting before it  ", "dim"), (told, "accent"))
 
     def _judgement(self, width: int) -> list[Line]:
         if not self.judged.lines:
             return [((" type a move, or choose one below; join several with +", "dim"),)]
         if not self.judged.legal and self._unfinished():
-            return [((" not a whole move yet: tab takes the marked name, then its values", "dim"),)]
+            return [((" not a whole move yet: tab or enter takes the marked one", "dim"),)]
         tone, word = ("good", "legal") if self.judged.legal else ("bad", "refused")
         out: list[Line] = []
-        for index, line in enumerate(self.judged.lines[:6]):
+        for index, line in enumerate(self.judged.lines[:4]):
             for piece in fmt.wrap(fmt.visible(line, 800), max(10, width - 12)):
                 head = fmt.pad(f" {word}" if not out else "", 10)
                 out.append(((head, tone + "word"), (piece, tone if index == 0 else "")))
@@ -164,12 +199,35 @@ class Inject(Dialog):
         word = self.input.value.rpartition("+")[2]
         return bool(self._completions()) and ")" not in word
 
-    def _completion(self, index: int, action: Action, width: int) -> Line:
+    def _completion(self, index: int, text: str, action: Action, width: int) -> Line:
         mark = "!" if index == self.picked else ""
+        last, room = text.rpartition("+")[2].strip(), min(33, max(16, width // 2))
+        about: Line
+        if "(" in self.input.value.rpartition("+")[2]:
+            told = last if width >= 60 else last[len(action.name) :]
+            name, about = fmt.pad(f"   {fmt.visible(told, 60)}", room), ()
+        else:
+            name = fmt.pad(f" {fmt.visible(action.signature, 60)}", room)
+            about = ((f"  {fmt.visible(self._about(action), 400)}", "dim" + mark),)
+        answer = self._answer(text) if action.usable else (("-", "dim"),)
+        spans = tuple((said, tone + mark) for said, tone in answer)
+        return fmt.fit(((name, ("strong" if action.usable else "dim") + mark), *spans, *about), width)
+
+    @staticmethod
+    def _about(action: Action) -> str:
+        if not action.usable:
+            return action.refused or "disabled"
         values = "; ".join(f"{p.name} {', '.join(map(spelled, p.values))}" for p in action.parameters)
-        why = "" if action.usable else f"  {action.refused or 'disabled'}"
-        text = (
-            f"{fmt.visible(values, 200)}{fmt.visible(why, 200)}" if values or why else fmt.visible(action.summary, 200)
-        )
-        name = fmt.pad(f" {fmt.visible(action.signature, 60)}", 34)
-        return fmt.fit(((name, ("strong" if action.usable else "dim") + mark), (f" {text}", "dim" + mark)), width)
+        return values or action.summary
+
+    def _answer(self, text: str) -> Line:
+        """The judgement of a whole move in short; none yet of one that needs values."""
+        if self.moves is None or not text.endswith(")"):
+            return ()
+        judged = self.moves.known(text)
+        if judged is None:
+            return (("…", "dim"),)
+        if judged.legal:
+            return (("legal", "good"), (f"  {fmt.visible(judged.note, 80)}", ""))
+        why = judged.lines[0] if judged.lines else ""
+        return (("refused", "bad"), (f"  {fmt.visible(why, 200)}", "dim"))
