@@ -42,7 +42,7 @@ def choose(args: argparse.Namespace) -> Chosen:
     known = registry.names("backends")
     if args.backend != "auto":
         return _chosen(args.backend, args.device)
-    reasons = []
+    reasons: list[str] = []
     for name in (name for name in _AUTO if name in known):
         try:
             chosen = _chosen(name, args.device)

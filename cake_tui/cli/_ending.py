@@ -18,7 +18,7 @@ from types import FrameType
 
 from cake_tui.config import cache_dir
 from cake_tui.errors import BUG, ENVIRONMENT, UserError, printable
-from cake_tui.store.files import NO_SPACE
+from cake_tui.store.files import what_the_machine_lacks
 
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
@@ -46,10 +46,11 @@ def exit_code_of(act: Callable[[], int], arguments: Sequence[str]) -> int:
         if error.errno == errno.EIO and _terminal_is_gone():
             _silence()
             return 128 + signal.SIGHUP
-        if error.errno in NO_SPACE:
+        lacks = what_the_machine_lacks(error)
+        if lacks is not None:
             if error.filename is None:  # standard output is a file on the full disk: what is left of it goes nowhere
                 _silence()
-            complain(f"{error.strerror}: {error.filename or 'standard output'}; make room")
+            complain(lacks)
             return ENVIRONMENT
         _report_bug(error, arguments)
         return BUG

@@ -7,7 +7,7 @@ from pathlib import Path
 from cake_tui import kernels
 from cake_tui.errors import UserError
 from cake_tui.store import name as names
-from cake_tui.store.progress import line_about, summary_of
+from cake_tui.store.progress import line_about, summary_of, trouble_with
 
 _NEXT = {
     "running": "watch it:      cake-tui attach {name}",
@@ -42,5 +42,5 @@ def _about(path: Path) -> tuple[str, str]:
         state = summary_of(path).state
         said = line_about(path)
     except UserError as error:
-        return f"{path.name}: damaged: {str(error).splitlines()[0]}", f"    see: cake-tui show {path.name}"
+        return trouble_with(path, error), f"    see: cake-tui show {path.name}"
     return said, "    " + _NEXT.get(state, "look at it:    cake-tui show {name}").format(name=path.name)

@@ -11,7 +11,7 @@ from cake_tui.cli._session import add_sessions_argument
 from cake_tui.errors import OK, UserError
 from cake_tui.store import name as names
 from cake_tui.store.line import visible
-from cake_tui.store.progress import summary_of
+from cake_tui.store.progress import summary_of, trouble_with
 from cake_tui.store.summary import Summary
 
 
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             found.append(summary_of(folder / name))
         except UserError as error:
-            damaged.append(f"{name}  damaged: {error}")
+            damaged.append(trouble_with(folder / name, error))
     if args.json:
         print_json(found)
         return OK
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         effective = f"{summary.candidates.effective}/{summary.candidates.budget}"
         print(visible(f"{summary.name:<24} {summary.state:<8} {summary.kernel:<20} {effective:>9}  {best}"))
     for line in damaged:
-        print(visible(line))
+        print(line)
     if not found and not damaged:
         print(f"no sessions in {folder}")
     return OK

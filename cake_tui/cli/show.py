@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-import msgspec
-
 from cake_tui import figures
 from cake_tui.cli import Command
 from cake_tui.cli._output import print_json
@@ -15,7 +13,7 @@ from cake_tui.model import layout
 from cake_tui.model.history import History
 from cake_tui.model.row import Row
 from cake_tui.store.line import visible
-from cake_tui.store.lock import state_now
+from cake_tui.store.progress import seen_now
 from cake_tui.store.snapshot import fold
 from cake_tui.store.summary import Summary, summarise
 
@@ -41,8 +39,7 @@ def run(args: argparse.Namespace) -> int:
         else:
             _print(_lines_of_row(history, row))
         return OK
-    summary = summarise(history)
-    summary = msgspec.structs.replace(summary, state=state_now(summary.state, path))
+    summary = seen_now(summarise(history), path)
     if args.json:
         print_json(summary)
     else:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 
 from cake_tui.cli import Command
+from cake_tui.cli._ending import complain
 from cake_tui.cli._output import print_json
 from cake_tui.cli._session import add_sessions_argument
-from cake_tui.errors import OK
+from cake_tui.errors import OK, UserError
 from cake_tui.store import name as names
-from cake_tui.store.progress import line_about, summary_of
+from cake_tui.store.progress import line_about, summary_of, trouble_with
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,12 +31,18 @@ def run(args: argparse.Namespace) -> int:
         return OK
     folder = names.folder_of(args.sessions)
     found = [folder / name for name in names.all_names(args.sessions)]
-    if args.json:
-        print_json([summary_of(path) for path in found])
-        return OK
+    summaries = []
     for path in found:
-        print(line_about(path))
-    if not found:
+        try:
+            if args.json:
+                summaries.append(summary_of(path))
+            else:
+                print(line_about(path))
+        except UserError as error:  # one session's trouble hides no other
+            complain(trouble_with(path, error))
+    if args.json:
+        print_json(summaries)
+    elif not found:
         print(f"no sessions in {folder}")
     return OK
 

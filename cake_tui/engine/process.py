@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 
 from cake_tui.errors import BUG, ENVIRONMENT, OK, UserError
-from cake_tui.store.files import NO_SPACE
+from cake_tui.store.files import what_the_machine_lacks
 
 
 class Started(msgspec.Struct, frozen=True):
@@ -99,8 +99,9 @@ def _engine_process(work: Work, writing: int) -> None:
         code = ended.code if isinstance(ended.code, int) else BUG
         announce(Started(error="the engine was told to end before it started", exit_code=code))
     except BaseException as error:  # noqa: BLE001 the process boundary: the parent reports it
-        if isinstance(error, OSError) and error.errno in NO_SPACE:
-            announce(Started(error=f"{error.strerror}: {error.filename or 'a file'}", exit_code=ENVIRONMENT))
+        lacks = what_the_machine_lacks(error) if isinstance(error, OSError) else None
+        if lacks is not None:
+            announce(Started(error=lacks, exit_code=ENVIRONMENT))
             os._exit(ENVIRONMENT)
         announce(Started(trace="".join(traceback.format_exception(error)), exit_code=BUG))
     finally:

@@ -10,6 +10,7 @@ from pathlib import Path
 from cake_tui.errors import ENVIRONMENT, UserError
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 LEAST_BYTES = 64 * 1024  # with less an engine would stand still at once
 
 
@@ -58,6 +59,15 @@ def write_whole(path: Path, content: bytes, *, sync: bool = True) -> None:
         raise
     if sync:
         sync_folder(path.parent)
+
+
+def what_the_machine_lacks(error: OSError) -> str | None:
+    """Return the line for an error that only its user can mend, room or a permission; None for any other."""
+    if error.errno in NO_SPACE:
+        return f"{error.strerror}: {error.filename or 'standard output'}; make room"
+    if error.errno in NOT_ALLOWED and error.filename is not None:
+        return f"{error.filename}: {str(error.strerror).lower()}; ask its owner, or use a folder of your own"
+    return None
 
 
 def free_bytes(folder: Path) -> int:

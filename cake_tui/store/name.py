@@ -33,10 +33,17 @@ def all_names(sessions: Path | None = None) -> tuple[str, ...]:
     """List the sessions of a folder, sorted."""
     folder = folder_of(sessions)
     try:
-        found = [path.name for path in folder.iterdir() if (path / layout.JOURNAL).is_file()]
+        found = [path.name for path in folder.iterdir() if not path.name.startswith(".") and _may_be_session(path)]
     except OSError:
         return ()
-    return tuple(sorted(name for name in found if not name.startswith(".")))
+    return tuple(sorted(found))
+
+
+def _may_be_session(path: Path) -> bool:
+    try:
+        return (path / layout.JOURNAL).is_file()
+    except OSError:  # another user's: it is named, and whoever asks for it is told
+        return path.is_dir()
 
 
 def find(name: str, sessions: Path | None = None) -> Path:

@@ -9,10 +9,11 @@ from pathlib import Path
 import msgspec
 
 from cake_tui import figures
-from cake_tui.errors import DAMAGED, UserError
+from cake_tui.errors import DAMAGED, ENVIRONMENT, UserError
 from cake_tui.model import layout
 from cake_tui.model.event import Event
 from cake_tui.model.history import History
+from cake_tui.store.files import what_the_machine_lacks
 from cake_tui.store.line import progress_of, visible
 from cake_tui.store.lock import engine_of, state_now
 from cake_tui.store.reading import JournalReader
@@ -21,16 +22,33 @@ from cake_tui.store.summary import Summary, summarise
 
 
 def summary_of(session: Path) -> Summary:
-    """Return a session's summary from its snapshot, else from its journal; raises UserError (DAMAGED)."""
+    """Return a session's summary from its snapshot, else from its journal.
+
+    Raises UserError: DAMAGED, or ENVIRONMENT where its files may not be read.
+    """
     head = read_head(session)
     if head is not None:
         summary = head.summary
     else:
-        history = fold(session).history
+        try:
+            history = fold(session).history
+        except OSError as error:
+            raise UserError(what_the_machine_lacks(error) or str(error), ENVIRONMENT) from None
         if history.session is None:
             raise UserError(f"{session / layout.JOURNAL} holds no session", DAMAGED)
         summary = summarise(history)
-    return msgspec.structs.replace(summary, state=state_now(summary.state, session))
+    return seen_now(summary, session)
+
+
+def seen_now(summary: Summary, session: Path) -> Summary:
+    """Return a record's summary as its folder stands: whether an engine runs, and by the name that commands know."""
+    return msgspec.structs.replace(summary, name=session.name, state=state_now(summary.state, session))
+
+
+def trouble_with(session: Path, error: UserError) -> str:
+    """Return the line of a session whose summary cannot be had, for lists that go on with the others."""
+    what = "damaged" if error.exit_code == DAMAGED else "not readable"
+    return visible(f"{session.name}  {what}: {error}")
 
 
 def line_about(session: Path) -> str:

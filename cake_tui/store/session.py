@@ -24,6 +24,7 @@ from cake_tui.store.files import (
     head_and_tail,
     make_private_folder,
     sync_folder,
+    what_the_machine_lacks,
     write_whole,
 )  # fmt: skip
 from cake_tui.store.journal import Journal, OnFull
@@ -211,7 +212,8 @@ def open_locked(path: Path, *, who: str) -> Session:
     try:
         taken = lock.take()
     except OSError as error:
-        reason = f"{path / layout.LOCK}: {error.strerror}; the file system must have locks"
+        lacks = what_the_machine_lacks(error)
+        reason = lacks or f"{path / layout.LOCK}: {error.strerror}; the file system must have locks"
         raise UserError(reason, ENVIRONMENT) from None
     if not taken:
         raise busy(path)

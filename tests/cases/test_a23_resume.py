@@ -128,6 +128,8 @@ def test_a_copy_of_a_session_is_a_session_of_its_own(shell: Shell, recorded: Pat
     shell.apart("resume", "b", "--candidates", "12", "--headless")
     assert (recorded / "journal.jsonl").read_bytes() == record
     assert folded(shell.sessions / "b").rows[:5] == folded(recorded).rows[:5]
+    for words in (("list",), ("status", "b"), ("show", "b")):  # under the name that commands find it by
+        assert any(line.startswith("b ") for line in shell.here(*words).splitlines()), words
 
 
 def test_a_new_session_from_another_or_a_file(shell: Shell, recorded: Path) -> None:
