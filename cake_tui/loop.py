@@ -205,10 +205,12 @@ def _coarse(ctx: Context, attempt: Attempt, baseline: bool) -> Generator[ev.Even
     against = None if baseline else ctx.holder
     holder = attempt.built if against is None else compare.subject(ctx, against)
     taken = measure.coarse(compare.taker(ctx, holder, attempt.built, attempt.number), baseline=baseline)
+    codes = ctx.guard.codes
     yield from ctx.guard.events(attempt.number, against)
     attempt.coarse = ev.Coarse(
         candidate=attempt.number, against=against, seconds=time.monotonic() - began, avg_us=taken.avg_us,
         runs_us=taken.runs_us, gain=taken.gain, seed=history.problem.seed, series=taken.series,
+        stale_codes=codes,
     )  # fmt: skip
     yield attempt.coarse
     return attempt.coarse

@@ -16,23 +16,15 @@ import msgspec
 
 from cake_tui import __version__, registry
 from cake_tui.backends import Backend
+from cake_tui.cli import _gpu
+from cake_tui.cli._found import Found
 from cake_tui.config import cache_dir, environment, lock_dir, sessions_dir, user_name
 from cake_tui.errors import UserError
 from cake_tui.model.device import Device
-from cake_tui.monitors import nvml
 from cake_tui.store.lock import living_holder, network_file_system, take_device
 
 _LEAST_DISK_BYTES = 2 << 30
 _LEAST_FILES = 256
-
-
-class Found(msgspec.Struct, frozen=True):
-    """One subject: `state` is ok, note (works, could be better) or missing; `do` says what would mend it."""
-
-    subject: str
-    state: str
-    text: str
-    do: str = ""
 
 
 def look() -> Iterator[Found]:
@@ -42,7 +34,7 @@ def look() -> Iterator[Found]:
     yield from _limits()
     yield from _clocks()
     yield from _folders()
-    yield _gpu()
+    yield from _gpu.look()
     yield from _cuda()
     yield from _packages()
     yield _terminal()
@@ -174,20 +166,6 @@ def _folder(subject: str, folder: Path, do: str) -> Found:
 
 
 # --- GPU, packages, terminal --------------------------------------------------------------------------
-
-
-def _gpu() -> Found:
-    found = nvml.state()
-    if found.error:
-        return Found(
-            "GPU",
-            "note",
-            f"NVML says: {found.error}",
-            "only needed for CUDA: install NVIDIA's driver, or run on the CPU",
-        )
-    if not found.gpus:
-        return Found("GPU", "note", f"driver {found.driver}, but no GPU", "only needed for CUDA; look at nvidia-smi")
-    return Found("GPU", "ok", f"driver {found.driver}: {'; '.join(found.gpus)}")
 
 
 def _cuda() -> Iterator[Found]:

@@ -75,6 +75,13 @@ class GateResult(msgspec.Struct, frozen=True, gc=False):
     stale_codes: tuple[str, ...] = ()
 
 
+# Why a GPU's clock is what it is, by NVML's bits.
+THROTTLE_REASONS = {
+    0x1: "idle", 0x2: "application clocks", 0x4: "power cap", 0x8: "hardware slowdown", 0x10: "sync boost",
+    0x20: "software thermal slowdown", 0x40: "hardware thermal slowdown", 0x80: "power brake", 0x100: "display clocks",
+    0x200: "board limit", 0x400: "reliability",
+}  # fmt: skip
+
 # What each stale-clock code stands for.
 STALE_NAMES = {
     "S0": "no reading", "S1": "old reading", "S2": "idle or ramp", "S3": "clocks differ within a pair",

@@ -134,8 +134,8 @@ class HostMonitor:
 
 
 def host(device: Device, rate: Rate | None = None) -> HostMonitor | None:
-    """Watch this machine; a simulated device has none to watch."""
-    return None if device.kind == "simulated" else HostMonitor(rate)
+    """Watch this machine where it runs the kernels; a simulated device has none to watch."""
+    return HostMonitor(rate) if device.kind == "cpu" else None
 
 
 PLUGIN: MonitorFactory = host

@@ -11,12 +11,13 @@ import msgspec
 from cake_tui.config import Gating
 from cake_tui.model import event as ev
 from cake_tui.model.measure import Clock, GateResult, Series, Stale
-from cake_tui.steps import stale
+from cake_tui.steps import normal, stale
 from cake_tui.steps.gate import gate
 from cake_tui.steps.measure import Ask, Calibration, Take, answer, ask_noise, holder_us
 
 DOUBLED = 2.0
 PAUSE_SLICE_S = 0.05
+DISTURBING = {"S2", "S5", "S9"}  # codes under which a result that was left open may be tried again
 
 Rest = Callable[[float, Callable[[], None] | None], None]
 """Waits so many seconds, calling the second argument meanwhile."""
@@ -84,13 +85,15 @@ class Guard:
         self.calibration_due = False  # the pair noise of before does not hold; set to False when it was taken
         self._monitor = monitor
         self._rest = rest
-        self._state = stale.State()
+        self._state = normal.State()
         self._fired: list[Stale] = []
+        self._flags: list[str] = []
+        self._labels: list[str] = []
         self._notices: list[str] = []
         self._rebaselined: Series | None = None
 
     @property
-    def state(self) -> stale.State:
+    def state(self) -> normal.State:
         """What counts as normal now."""
         return self._state
 
@@ -101,8 +104,8 @@ class Guard:
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """Codes that fired since the last `events`, each once."""
-        return tuple(dict.fromkeys(one.code for one in self._fired))
+        """Codes that fired or held since the last `events`, each once."""
+        return tuple(dict.fromkeys([*(one.code for one in self._fired), *self._flags]))
 
     def watched(self, take: Take, wait: Callable[[], None] | None = None) -> Take:
         """Return a `take` that gives only series to believe; `wait` is called every 50 ms of a pause."""
@@ -119,6 +122,9 @@ class Guard:
         """Say whether to keep the series; rests as long as the reaction asks for."""
         self._state, judgement = stale.judge(self._state, series, self.refusals)
         self._fired += judgement.stale
+        self._flags += [code for code in judgement.flags if code not in self._flags]
+        if judgement.label and judgement.label not in self._labels:
+            self._labels.append(judgement.label)
         if judgement.notice:
             self._notices.append(judgement.notice)
         if judgement.rebaseline:
@@ -136,12 +142,14 @@ class Guard:
 
     def forget(self) -> None:
         """After a gap or on another machine nothing that was normal counts: learn it anew."""
-        self._state = stale.State()
+        self._state = normal.State()
 
     def mark(self, result: GateResult) -> GateResult:
         """Put the codes that fired into the gate's result; one left open under a stale clock is `noisy`."""
         codes = self.codes
-        if result.decision == "undecided" and {"S2", "S9"} & set(codes):
+        if self._labels:
+            result = msgspec.structs.replace(result, reason=f"{result.reason}; {'; '.join(self._labels[-2:])}")
+        if result.decision == "undecided" and DISTURBING & set(codes):
             reason = f"{result.reason}; stale clocks: {', '.join(codes)}"
             return msgspec.structs.replace(result, stale_codes=codes, decision="noisy", reason=reason)
         return msgspec.structs.replace(result, stale_codes=codes)
@@ -149,6 +157,7 @@ class Guard:
     def events(self, candidate: int | None, holder: int | None = None) -> Generator[ev.Event, None, None]:
         """Give what happened since the last call, to be journaled; a new normal clock re-times the `holder`."""
         fired, self._fired = self._fired, []
+        self._flags, self._labels = [], []
         notices, self._notices = self._notices, []
         series, self._rebaselined = self._rebaselined, None
         for one in fired:

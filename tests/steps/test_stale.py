@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from cake_tui.model.measure import Clock, Pair, Series
-from cake_tui.steps.stale import Judgement, State, judge
+from cake_tui.steps.normal import Judgement, State
+from cake_tui.steps.stale import judge
 
 REFUSALS = 5
 
