@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from cake_tui.ir.expr import names_in
 from cake_tui.ir.lower.cuda import prelude
 from cake_tui.ir.lower.cuda.function import Function, function_of
-from cake_tui.ir.lower.heading import check_names, names_of, title_of, used_in
+from cake_tui.ir.lower.heading import names_of, title_of, used_in
 from cake_tui.ir.lower.indices import c_int
 from cake_tui.ir.program import Program
 from cake_tui.model.lowered import Argument
 
 KERNEL = "// --- kernel ---\n"
-_KEYWORDS = frozenset(
+KEYWORDS = frozenset(
     """alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl const constexpr
     const_cast continue decltype default delete do double dynamic_cast else enum explicit export extern false float for
     friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected
@@ -24,10 +24,14 @@ _KEYWORDS = frozenset(
 )
 
 
+def kept_names() -> frozenset[str]:
+    """Return the names that the language, and the source itself, keep."""
+    return KEYWORDS | prelude.names()
+
+
 def source_of(program: Program, arguments: Sequence[tuple[Argument, ...]]) -> tuple[str, tuple[Function, ...]]:
     """Return the source of a program and its functions; raises Ended(Rejected) for what cuda lacks."""
     names = names_of(program)
-    check_names(names, _KEYWORDS | prelude.names(), "cuda")
     functions = tuple(function_of(program, at, given, names) for at, given in enumerate(arguments))
     body = "\n".join(function.text for function in functions)
     extra = dict(constant for function in functions for constant in function.constants)
