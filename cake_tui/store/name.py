@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -62,6 +63,6 @@ def free_name(kernel: str, sessions: Path | None = None) -> str:
     folder = folder_of(sessions)
     stem = re.sub(r"[^A-Za-z0-9_-]", "-", kernel).lstrip("-_")[: LONGEST - 8] or "session"
     number = 1
-    while (folder / f"{stem}-{number}").exists():
+    while os.path.lexists(folder / f"{stem}-{number}"):
         number += 1
     return f"{stem}-{number}"
