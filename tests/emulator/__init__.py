@@ -114,7 +114,8 @@ def _cell(source: str) -> int:
 def _with_lines(text: str, made: Path, source: str) -> str:
     """Put lines of the source where a report has addresses."""
     lines = lines_of(made, dict.fromkeys(_PLACE.findall(text)))
-    written = source.splitlines()
+    # A user's own file begins its lines again behind the macros in front of it.
+    written = source.rpartition('#line 1 "kernel.cu"\n')[2].splitlines()
 
     def line(found: re.Match[str]) -> str:
         number = lines.get(found.group(1), 0)

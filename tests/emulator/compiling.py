@@ -1,4 +1,4 @@
-"""Compiles the emulator's machine once and kernels against it; what is compiled is kept by hash in the temporary folder."""
+"""Compiles the emulator's machine once and kernels against it; keeps what is compiled by hash in the temporary folder."""
 
 from __future__ import annotations
 

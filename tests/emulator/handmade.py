@@ -65,6 +65,10 @@ def _split_k(sizes: Sizes) -> tuple[Launch, ...]:
     )
 
 
+def _row_sum(sizes: Sizes) -> tuple[Launch, ...]:
+    return (Launch("row_sum", (3, 1, 1), _arguments("x y", "MN"), (128, 1, 1)),)
+
+
 def _atomic_sum(sizes: Sizes) -> tuple[Launch, ...]:
     return (
         Launch("zero", (-(-sizes["N"] // 64), 1, 1), _arguments("y done", "N"), (64, 1, 1)),
@@ -79,7 +83,7 @@ HANDMADE = {
     "cp_async_ring": _tiles("cp_async_ring", 32, 32, 64, smem_bytes=3 * 8 * 64 * 4),
     "roles": Handmade(_roles),
     "split_k": Handmade(_split_k, lambda sizes: (Workspace("parts", 12 * sizes["M"] * sizes["N"]),)),
-    "row_sum": Handmade(lambda sizes: (Launch("row_sum", (3, 1, 1), _arguments("x y", "MN"), (128, 1, 1)),), sums="rows"),
+    "row_sum": Handmade(_row_sum, sums="rows"),
     "atomic_sum": Handmade(_atomic_sum, lambda sizes: (Workspace("done", 4),), "columns"),
 }  # fmt: skip
 

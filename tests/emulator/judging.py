@@ -10,7 +10,7 @@ import numpy as np
 
 from cake_tui.backends._bounds import compare, rule_of
 from cake_tui.backends._inputs import DTYPES, make_inputs, outputs_of
-from cake_tui.backends._reference import Reference, Referee
+from cake_tui.backends._reference import Referee, Reference
 from cake_tui.backends._values import dimensions
 from cake_tui.model.lowered import Lowered
 from cake_tui.model.problem import Problem, Shape

@@ -1,4 +1,4 @@
-"""Turns the text of a CUDA source into C++ that g++ compiles against the emulator's headers; lines keep their numbers."""
+"""Turns a CUDA source into C++ that g++ compiles against the emulator's headers; lines keep their numbers."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ def rewrite(source: str, entries: Iterable[str]) -> str:
     text = "\n\n".join(map(_emulated, source.split("\n\n")))
     text = _ARRAYS.sub(_arrays, _DYNAMIC.sub(_dynamic, text))
     named = "".join(
-        f'  if (!__builtin_strcmp(name, "{entry}")) return [](void **p) {{ call({entry}, p); }};\n' for entry in entries
+        f'  if (!__builtin_strcmp(name, "{entry}")) return [](void **p) {{ emu::call({entry}, p); }};\n'
+        for entry in entries
     )
-    return f"{text}\nnamespace emu {{\nvoid (*entry_named(const char *name))(void **) {{\n{named}  return nullptr;\n}}\n}}\n"
+    table = f"void (*emu::entry_named(const char *name))(void **) {{\n{named}  return nullptr;\n}}\n"
+    return f"{text}\n{table}"
 
 
 def has_instructions(block: str) -> bool:

@@ -1,4 +1,4 @@
-"""The emulator itself: kernels written by hand run right in every order, and each of their mutants is found and named."""
+"""The emulator itself: kernels written by hand run right in every order; each of their mutants is found and named."""
 
 from __future__ import annotations
 
