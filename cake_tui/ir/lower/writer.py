@@ -27,7 +27,7 @@ class _Block:
         margin = "  " * (writer.depth + 1)
         if inside and inside[0] == f"{margin}{{" and f"{margin}}}" not in inside[:-1] and inside[-1] == f"{margin}}}":
             # Braces right inside braces.
-            writer.lines[self.at + 1 :] = [line[2:] for line in inside[1:-1]]
+            writer.lines[self.at + 1 :] = outdented(inside[1:-1])
             writer.line("}")
         elif len(inside) == 1 and self.head.startswith(("for", "if")) and inside[0].endswith(";"):
             writer.lines[self.at] = writer.lines[self.at][:-2]
@@ -58,7 +58,7 @@ class _Scope:
         if any(line.startswith(margin) and _DECLARES.match(line, len(margin)) for line in inside):
             writer.line("}")
         else:
-            writer.lines[self.at :] = [line[2:] for line in inside]
+            writer.lines[self.at :] = outdented(inside)
 
 
 class Writer:
@@ -96,11 +96,26 @@ class Writer:
             self.lines += [last, f"{'  ' * self.depth}}}"]
         self.lines.pop()
 
+    def keep_place(self) -> int:
+        """Keep a place for lines that come to mind later; `put` adds them there."""
+        self.lines.append("")
+        return len(self.lines) - 1
+
+    def put(self, place: int, depth: int, text: str) -> None:
+        """Add a line at a kept place; its number stays one, so that numbers of lines behind it do not change."""
+        line = f"{'  ' * depth}{text}"
+        self.lines[place] = f"{self.lines[place]}\n{line}" if self.lines[place] else line
+
     def drop_unused(self, name: str, first: int, last: int) -> None:
         """Take out lines [first, last), a declaration, where nothing behind them names it."""
         word = re.compile(rf"\b{re.escape(name)}\b")
         if not any(name in line and word.search(line) for line in self.lines[last:]):
             del self.lines[first:last]
+
+
+def outdented(lines: list[str]) -> list[str]:
+    """Return lines one margin further left."""
+    return ["\n".join(part[2:] for part in line.split("\n")) for line in lines]
 
 
 def _cut(text: str, room: int) -> int:

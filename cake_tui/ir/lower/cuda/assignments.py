@@ -131,6 +131,15 @@ def _into_memory(
     writer = frame.writer
     place = f"&{values.place(target)}"
     name = next(frame.fresh("value"))
+    moved = _memory_vector(values, statement, target)
+    if moved and not count and statement.target in values.vectors and _plainly(test, statement):
+        arguments = f"{place}, {moved}"
+        if test and statement.otherwise is not None:
+            writer.line(f"copy_vector_or_zero<{width[1]}>({arguments}, {test});")
+            return
+        with writer.block(f"if ({test})") if test else nullcontext():
+            writer.line(f"copy_vector<{width[1]}>({arguments});")
+        return
     declared = f"{STORED[target.buffer.dtype]} {name}[{width[1]}]"
 
     def store(partial: str) -> None:
@@ -157,6 +166,20 @@ def _into_memory(
     with writer.block(f"if ({test})"):
         _fill(values, statement, target, name, count, width)
     store("")
+
+
+def _plainly(test: str, statement: Map) -> bool:
+    """Whether what is outside is left alone, or zero."""
+    return not test or statement.otherwise is None or statement.otherwise == Number(0)
+
+
+def _memory_vector(values: Values, statement: Map, target: Shaped) -> str:
+    """Print where a vector is that is stored as it is; empty where it must be calculated."""
+    source = statement.value
+    if not isinstance(source, Ref) or statement.op != "=" or source not in values.vectors:
+        return ""
+    tile = shaped(source, values.frame.buffers)
+    return f"&{values.place(tile)}" if tile.buffer.dtype == target.buffer.dtype else ""
 
 
 def _store_apart(values: Values, target: Shaped, name: str, much: tuple[tuple[int, str], str]) -> None:

@@ -66,19 +66,19 @@ def lower_async_copy(frame: CudaFrame, statement: Copy) -> None:
         )  # fmt: skip
     asked = asked or Asked((), ())
     width = vector * size
-    with walk_tile(frame, axes, [None] * len(axes), vector, statement.vector) as walk:
+    about = statement.target.buffer
+    with walk_tile(frame, axes, [None] * len(axes), vector, statement.vector, about=about) as walk:
         values = Values(walk, axes, target.buffer.dtype)
         places = f"&{values.place(target)}, &{values.place(source)}"
         whole, count = split_tests(values, [*asked.whole, *asked.elements], vector)
-        given = f"{size} * most(0, least({count}, {vector}))" if count else f"{width}"
-        test = test_of(walk.frame, whole)
-        if nothing:
-            given, test = "0", ""
-        given = f"{test} ? {given} : 0" if test else given
-        if given == f"{width}":
-            frame.writer.line(f"cp_async<{width}>({places});")
+        test = "false" if nothing else test_of(walk.frame, whole)
+        if count:
+            given = f"{size} * most(0, least({count}, {vector}))"
+            frame.writer.line(f"cp_async_part<{width}>({places}, {f'{test} ? {given} : 0' if test else given});")
+        elif test:
+            frame.writer.line(f"cp_async_or_zero<{width}>({places}, {test});")
         else:
-            frame.writer.line(f"cp_async_part<{width}>({places}, {given});")
+            frame.writer.line(f"cp_async<{width}>({places});")
 
 
 def unit_of(frame: CudaFrame, group: str) -> str:

@@ -62,7 +62,7 @@ def lower_map(frame: CudaFrame, statement: Map, axes: tuple[TileAxis, ...]) -> N
     memory = target.buffer.space != "register"
     expr = statement.vector if vector > 1 and _is(frame, statement.vector, vector) else Number(vector)
     assert expr is not None  # `_is` looked
-    with walk_tile(frame, axes, holds, vector, expr, once=memory) as walk:
+    with walk_tile(frame, axes, holds, vector, expr, once=memory, about=statement.target.buffer) as walk:
         values = Values(walk, axes, target.buffer.dtype)
         values.vectors = vectors_of(frame, statement, axes, vector) if vector > 1 else frozenset()
         tests = [*asked.whole, *asked.elements]

@@ -41,6 +41,8 @@ class CudaFrame(Frame):
     slots: dict[str, Expr]  # of each barrier
     phases: dict[str, str]  # barrier -> the variable of the team's body with its parities
     aliases: dict[Expr, Expr]  # expressions that a variable stands for
+    hoisted: dict[Expr, str]  # what the team's body has worked out once, at `head`
+    head: tuple[int, int]  # place and margin of the writer
 
     def __init__(self, program: Program, launch: Launch, writer: Writer, taken: frozenset[str]) -> None:
         super().__init__(program, writer, taken)
@@ -51,6 +53,31 @@ class CudaFrame(Frame):
         self.slots = {}
         self.phases = {}
         self.aliases = {}
+        self.hoisted = {}
+        self.head = (0, 0)
+
+    def keep_head(self) -> None:
+        """Let what depends on the thread alone be worked out here."""
+        self.hoisted = {}
+        self.head = (self.writer.keep_place(), self.writer.depth)
+
+    def hoist(self, wanted: str, value: Expr) -> Expr:
+        """Return a variable for an expression over the thread's number, set once for the team's body."""
+        value = self.tidy(value)
+        if isinstance(value, Name | Number):
+            return value
+        name = self.hoisted.get(value)
+        if name is None:
+            (name,) = self.fresh(wanted)
+            number = 2
+            while name in self.hoisted.values():
+                name = f"{wanted}{number}"
+                number += 1
+            place, depth = self.head
+            self.writer.put(place, depth, f"const int {name} = {self.c(value)};")
+            self.hoisted[value] = name
+        self.define(name, value)
+        return Name(name)
 
     def tidy(self, expr: Expr) -> Expr:
         """Simplify an expression by what is proven here, and call what has a variable by its name."""

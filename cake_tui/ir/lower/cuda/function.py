@@ -51,7 +51,7 @@ def function_of(program: Program, at: int, arguments: tuple[Argument, ...], name
     shared = declare_shared(frame, launch)
     declare_blocks(frame, launch)
     constants += lower_launch(frame, launch, buffers)
-    body = "\n".join(writer.lines)
+    body = "\n".join(line for line in writer.lines if line)
     given = (
         *(one for one in arguments if one.kind == "size" or re.search(rf"\b{one.name}\b", body)),
         *(Argument("tensor_map", name) for name in frame.tensor_maps),

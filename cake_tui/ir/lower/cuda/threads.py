@@ -30,6 +30,7 @@ def declare_threads(frame: CudaFrame, buffers: Iterable[Buffer], counter: str) -
                     declared.append((name, len(writer.lines)))
                     writer.line(f"const int {name} = {_value(frame, hold, buffer)};")
                     frame.declare(name, Number(0), Number(hold.threads))
+    frame.keep_head()
     yield
     for name, line in reversed(declared):
         writer.drop_unused(name, line, line + 1)

@@ -53,10 +53,12 @@ def walk_tile(
     vector_expr: Expr | None = None,
     *,
     once: bool = True,
+    about: str = "",
 ) -> Iterator[Walk]:
     """Open the loops over a tile, its last axis `vector` elements at a time.
 
-    `once`: where several threads hold the same element, only the first of them goes on (what is written to memory).
+    `about` is what the team deals out: it names the variables. `once`: where several threads hold the same element,
+    only the first of them goes on (what is written to memory).
     """
     with frame.writer.scope(), ExitStack() as stack:
         inner = frame.child()
@@ -71,7 +73,7 @@ def walk_tile(
             full = [alone(frame.number(axis.length, "tile"), axis.length) for axis in axes]
             walked = _held(inner, stack, axes, full, vector, step, once=False)
         else:
-            walked = _dealt(inner, stack, axes, vector, step)
+            walked = _dealt(inner, stack, axes, (vector, step), about)
         named = []
         for axis, place in zip(axes, walked):
             if axis.name:
@@ -91,15 +93,24 @@ def _variables(frame: CudaFrame, axes: tuple[TileAxis, ...]) -> list[str]:
 
 
 def _let(frame: CudaFrame, stack: ExitStack, name: str, value: Expr) -> Expr:
-    """Set a variable to a compound expression; one that nothing names goes again when its block ends."""
+    """Set a variable to an expression that rounds; one that nothing names goes again when its block ends."""
     value = frame.tidy(value)
-    if isinstance(value, Name | Number):
+    if _plain(value):
         return value
     line = len(frame.writer.lines)
     frame.writer.line(f"const int {name} = {frame.c(value)};")
     frame.define(name, value)
     stack.callback(lambda: frame.writer.drop_unused(name, line, line + 1))
     return Name(name)
+
+
+def _plain(value: Expr) -> bool:
+    """Whether an expression reads well in the middle of another: sums and products."""
+    match value:
+        case Binary("+" | "-" | "*", left, right):
+            return _plain(left) and _plain(right)
+        case _:
+            return isinstance(value, Name | Number)
 
 
 def _held(
@@ -185,7 +196,7 @@ def first_holder(frame: CudaFrame, holds: Sequence[Hold]) -> str:
 
 
 def _dealt(
-    frame: CudaFrame, stack: ExitStack, axes: tuple[TileAxis, ...], vector: int, vector_expr: Expr
+    frame: CudaFrame, stack: ExitStack, axes: tuple[TileAxis, ...], width: tuple[int, Expr], about: str
 ) -> tuple[Step, ...]:
     """The team deals a tile out, `vector` elements of the last axis a time, neighbours to neighbours."""
     if not axes:
@@ -193,6 +204,8 @@ def _dealt(
         if test:
             stack.enter_context(frame.writer.block(f"if ({test})"))
         return ()
+    vector, vector_expr = width
+    stem = f"{about.removesuffix('_tile')}_" if about else ""
     lengths = [frame.number(axis.length, "tile") for axis in axes]
     lead, last, team = math.prod(lengths[:-1]), lengths[-1] // vector, frame.team.threads
     thread, last_expr = Name(frame.team.counter), axes[-1].length
@@ -203,11 +216,11 @@ def _dealt(
         offsets = [*[ZERO] * (len(axes) - 1), at]
     elif team % last == 0:
         apart = team // last
-        row_thread: Expr = thread if last == 1 else _floor(thread, units)
+        row_thread: Expr = thread if last == 1 else frame.hoist(f"{stem}row", _floor(thread, units))
         passes = times(frame.team.expr, 1) if last == 1 else Binary("/", frame.team.expr, units)
         row_name = names[-2] if len(axes) == 2 else next(frame.fresh("unit"))
         row = _rows(frame, stack, row_name, (lead, axes[:-1]), apart, (row_thread, passes))
-        col = ZERO if last == 1 else _let(frame, stack, names[-1], times(Binary("%", thread, units), vector_expr))
+        col = ZERO if last == 1 else frame.hoist(f"{stem}col", times(Binary("%", thread, units), vector_expr))
         offsets = [*_leading(frame, stack, names[:-1], axes[:-1], row), col]
     elif last % team == 0:
         rows: list[Expr] = []
@@ -299,7 +312,7 @@ def _rows(
 def _leading(frame: CudaFrame, stack: ExitStack, names: list[str], axes: tuple[TileAxis, ...], row: Expr) -> list[Expr]:
     """Take the leading axes' offsets out of one row number."""
     if len(axes) == 1:
-        return [row if isinstance(row, Name | Number) else _let(frame, stack, names[0], row)]
+        return [_let(frame, stack, names[0], row)]
     offsets: list[Expr] = []
     behind: Expr = Number(1)
     for axis, name in zip(reversed(axes), reversed(names)):

@@ -20,6 +20,11 @@ __device__ __forceinline__ void cp_async_part(void *shared, const void *global, 
                  : "memory");
 }
 
+template <int BYTES>
+__device__ __forceinline__ void cp_async_or_zero(void *shared, const void *global, bool inside) {
+  cp_async_part<BYTES>(shared, global, inside ? BYTES : 0);
+}
+
 __device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
 // Until at most PENDING of this thread's groups are unfinished.

@@ -20,6 +20,19 @@ __device__ __forceinline__ void store_vector(T *to, const T *from) {
   *reinterpret_cast<Vector<N, T> *>(to) = vector;
 }
 
+template <int N, typename T>
+__device__ __forceinline__ void copy_vector(T *to, const T *from) {
+  *reinterpret_cast<Vector<N, T> *>(to) = *reinterpret_cast<const Vector<N, T> *>(from);
+}
+
+// Zeros where it is not `inside`; the source is then not read.
+template <int N, typename T>
+__device__ __forceinline__ void copy_vector_or_zero(T *to, const T *from, bool inside) {
+  Vector<N, T> vector = {};
+  if (inside) vector = *reinterpret_cast<const Vector<N, T> *>(from);
+  *reinterpret_cast<Vector<N, T> *>(to) = vector;
+}
+
 // The first `count` elements, which may be none or all N; the others take `otherwise`.
 template <int N, typename T>
 __device__ __forceinline__ void load_part(T *to, const T *from, long long count, T otherwise) {
