@@ -7,7 +7,7 @@ from pathlib import Path
 from cake_tui.config import sessions_dir
 from cake_tui.engine.process import Started, Work, detach
 from cake_tui.errors import OK
-from cake_tui.tui import has_screen
+from cake_tui.tui import Look, has_screen
 from cake_tui.tui import view as open_viewer
 
 
@@ -25,9 +25,9 @@ def run_engine(work: Work, path: Path, *, headless: bool) -> int:
     return OK
 
 
-def view(path: Path, *, read_only: bool = False, slow_link: bool = False) -> int:
+def view(path: Path, *, read_only: bool = False, look: Look | None = None) -> int:
     """Open the viewer on a session; when its screen is closed, say how to come back."""
-    code = open_viewer(path, read_only=read_only, slow_link=slow_link)
+    code = open_viewer(path, read_only=read_only, look=look or Look())
     if has_screen():
         print(come_back(path))
     return code

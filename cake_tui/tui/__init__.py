@@ -7,29 +7,43 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from cake_tui.config import environment
 
-__all__ = ["has_screen", "replay", "view"]
+__all__ = ["Look", "has_screen", "replay", "view"]
 
 
-def view(session_dir: Path, *, read_only: bool = False, slow_link: bool = False, ascii: bool | None = None) -> int:  # noqa: A002
+@dataclass(frozen=True)
+class Look:
+    """How the screen is drawn; None lets the locale choose `ascii`, and the terminal (``COLORFGBG``) `light`."""
+
+    slow_link: bool = False
+    ascii: bool | None = None
+    light: bool | None = None
+    mouse: bool = True
+
+
+USUAL = Look()
+
+
+def view(session_dir: Path, *, read_only: bool = False, look: Look = USUAL) -> int:
     """Show a session until the person leaves; returns the exit code, 128+n where signal n ended it.
 
-    Without a terminal (a pipe, ``TERM=dumb``) the state and the last lines are printed. `ascii` None
-    chooses by the locale. An unforeseen error travels on after the terminal was given back.
+    Without a terminal (a pipe, ``TERM=dumb``) the state and the last lines are printed. An unforeseen error
+    travels on after the terminal was given back.
     """
     from cake_tui.tui.entry import show
 
-    return show(session_dir, replayed=False, read_only=read_only, slow_link=slow_link, ascii=ascii)
+    return show(session_dir, replayed=False, read_only=read_only, look=look)
 
 
-def replay(session_dir: Path, *, slow_link: bool = False, ascii: bool | None = None) -> int:  # noqa: A002
+def replay(session_dir: Path, *, look: Look = USUAL) -> int:
     """Show a recorded session at its end, to be stepped through; without a terminal all its lines are printed."""
     from cake_tui.tui.entry import show
 
-    return show(session_dir, replayed=True, read_only=True, slow_link=slow_link, ascii=ascii)
+    return show(session_dir, replayed=True, read_only=True, look=look)
 
 
 def has_screen() -> bool:

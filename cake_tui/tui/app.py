@@ -52,6 +52,7 @@ class CakeApp(App[int]):
         read_only: bool = False,
         slow_link: bool = False,
         ascii: bool = False,  # noqa: A002 the flag's own name
+        light: bool = False,
         you: str | None = None,
         settings: Path | None = None,
     ) -> None:
@@ -62,6 +63,7 @@ class CakeApp(App[int]):
         self.read_only = read_only
         self.slow_link = slow_link
         self.ascii = ascii
+        self.light = light  # the terminal's ground: colours that are too pale on white give way
         self.you = you or user_name()
         self.settings = settings  # folder of keys.toml and panes.toml; None: defaults, nothing is kept
         self.opened_read_only = read_only

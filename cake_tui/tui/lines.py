@@ -50,7 +50,8 @@ class LinesWidget(Widget):
         width = self.size.width
         if y >= len(self._on_screen) or self._drawn_size != self.size:
             return Strip.blank(width)
-        return Strip([Segment(text, style(tone)) for text, tone in self._on_screen[y]], width)
+        light = bool(getattr(self.app, "light", False))
+        return Strip([Segment(text, style(tone, light)) for text, tone in self._on_screen[y]], width)
 
 
 def _changed(old: Line, new: Line, width: int, y: int) -> tuple[int, int, int, int]:

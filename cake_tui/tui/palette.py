@@ -32,8 +32,18 @@ STYLES: dict[str, Style] = {
 }
 
 
-def style(tone: str) -> Style:
-    """Return the style of a tone; a trailing ``!`` reverses it (the selected line)."""
-    if tone.endswith("!"):
-        return STYLES.get(tone[:-1], STYLES[""]) + STYLES["select"]
-    return STYLES.get(tone, STYLES[""])
+# Yellow and cyan are hardly to be read on white.
+_DARKER = {"yellow": "magenta", "cyan": "blue", "magenta": "red"}
+LIGHT: dict[str, Style] = {
+    tone: style + Style(color=_DARKER[style.color.name])
+    for tone, style in STYLES.items()
+    if style.color is not None and style.color.name in _DARKER
+}
+
+
+def style(tone: str, light: bool = False) -> Style:
+    """Return the style of a tone, for a `light` ground where wanted; a trailing ``!`` reverses it (a selected line)."""
+    name = tone.removesuffix("!")
+    found = LIGHT.get(name) if light else None
+    found = found or STYLES.get(name, STYLES[""])
+    return found + STYLES["select"] if tone.endswith("!") else found

@@ -146,12 +146,18 @@ class Main(ReplayKeys, inherit_bindings=False):
         self.viewer.send("inject", {"text": text, "reason": ""}, f"inject {text}")
 
     def action_undo(self) -> None:
-        """Take back what waits: one's own last request, else the last one."""
+        """Take back the last move that waits: one's own, also one just sent, else the last of all."""
         viewer = self.viewer
         queue = viewer.bridge.fold.history.queue
-        waiting = [entry.id for entry in queue.values() if entry.who == viewer.you] or list(queue)
+        told = {key: " + ".join(move.text for move in entry.moves) for key, entry in queue.items()}
+        mine = {key: told[key] for key, entry in queue.items() if entry.who == viewer.you}
+        mine |= {
+            key: text.removeprefix("inject ") for key, text in viewer.pending.items() if text.startswith("inject ")
+        }
+        waiting = mine or told
         if waiting:
-            viewer.send("undo", {"request": waiting[-1]}, "undo")
+            last = list(waiting)[-1]
+            viewer.send("undo", {"request": last}, f"undo {waiting[last]}")
         else:
             viewer.say("nothing is waiting in the queue")
 
