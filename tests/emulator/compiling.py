@@ -1,4 +1,4 @@
-"""Compiles the emulator's machine once and kernels against it; keeps what is compiled by hash in the temporary folder."""
+"""Compiles the emulator's machine once and kernels against it; both are kept by hash in the temporary folder."""
 
 from __future__ import annotations
 
@@ -35,34 +35,28 @@ class CompileError(Exception):
 
 
 @functools.cache
-def machine() -> tuple[Path, ...]:
-    """Return the object files of the emulator's machine, compiled where they are not there yet."""
-    sources = sorted(MACHINE.glob("*.cpp"))
-    key = _hash(path.read_text(encoding="utf-8") for path in (*sources, *sorted(MACHINE.glob("*.h"))))
-    folder = _folder() / f"machine-{key}"
-    if not folder.is_dir():
+def machine() -> Path:
+    """Return the object file of the emulator's machine, compiled where it is not there yet."""
+    texts = (path.read_text(encoding="utf-8") for path in sorted(MACHINE.iterdir()))
+    made = _folder() / f"machine-{_hash([*FLAGS, *texts])}.o"
+    if not made.is_file():
         with tempfile.TemporaryDirectory(dir=_folder()) as name:
-            _compile(["-O3", *FLAGS, "-c", *map(str, sources)], Path(name))
-            made = Path(name) / "made"
-            made.mkdir()
-            for path in Path(name).glob("*.o"):
-                path.rename(made / path.name)
-            _publish(made, folder)
-    return tuple(sorted(folder.glob("*.o")))
+            _compile([*FLAGS, "-O2", "-ftree-vectorize", "-c", str(MACHINE / "all.cpp")], Path(name))
+            (Path(name) / "all.o").replace(made)
+    return made
 
 
 def program(text: str) -> Path:
     """Return the program of a kernel's text, compiled where it is not there yet; raises CompileError."""
-    objects = machine()
-    made = _folder() / f"kernel-{_hash([objects[0].parent.name, *KERNEL_FLAGS, text])}"
+    made = _folder() / f"kernel-{_hash([machine().name, *KERNEL_FLAGS, text])}"
     if not made.is_file():
         _forget_old()
         with tempfile.TemporaryDirectory(dir=_folder()) as name:
             (Path(name) / "kernel.cu").write_text(text, encoding="utf-8")
             # Two steps: linking with -fsanitize=thread would bring that library's own checks.
             _compile([*KERNEL_FLAGS, "-xc++", "-c", "kernel.cu"], Path(name))
-            _compile([*FLAGS, "kernel.o", *map(str, objects), "-o", "kernel"], Path(name))
-            _publish(Path(name) / "kernel", made)
+            _compile([*FLAGS, "kernel.o", str(machine()), "-o", "kernel"], Path(name))
+            (Path(name) / "kernel").replace(made)
     return made
 
 
@@ -93,15 +87,6 @@ def _compile(arguments: list[str], folder: Path) -> None:
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
         raise CompileError("\n".join(said[:5]))
-
-
-def _publish(made: Path, place: Path) -> None:
-    """Rename into place; another process may have been first."""
-    try:
-        made.rename(place)
-    except OSError:
-        if not place.exists():
-            raise
 
 
 @functools.cache

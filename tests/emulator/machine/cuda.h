@@ -1,8 +1,6 @@
 // The names of CUDA C++ for kernels that g++ compiles: qualifiers, built-in variables and types, warps, atomics, mathematics.
 #pragma once
 
-#include <utility>
-
 #include "calls.h"
 
 #define __global__
@@ -131,11 +129,13 @@ __forceinline__ long long __double_as_longlong(double value) { return emu_bits<l
 namespace emu {
 void (*entry_named(const char *name))(void **);  // at the end of the kernel's file
 
+template <size_t... I> struct Places {};
 // Volatile, so that no kernel is compiled into these, where accesses go unseen.
-template <class... A, size_t... I> EMU_PLAIN void call_with(void (*volatile kernel)(A...), void **given, std::index_sequence<I...>) {
-  kernel(*static_cast<std::remove_const_t<A> *>(given[I])...);
+template <class... A, size_t... I>
+EMU_PLAIN void call_with(void (*volatile kernel)(A...), void **given, Places<I...>) {
+  kernel(*static_cast<A *>(given[I])...);
 }
 template <class... A> EMU_PLAIN void call(void (*kernel)(A...), void **given) {
-  call_with(kernel, given, std::index_sequence_for<A...>{});
+  call_with(kernel, given, Places<__integer_pack(sizeof...(A))...>{});
 }
 }  // namespace emu

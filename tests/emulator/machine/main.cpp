@@ -8,9 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <iostream>
 #include <set>
-#include <sstream>
 
 #include "machine.h"
 
@@ -90,71 +88,96 @@ static void run_launch() {
   }
 }
 
+static long number() {
+  long value;
+  if (scanf("%ld", &value) != 1) fault("launch", "a plan ends early");
+  return value;
+}
+
+static std::string word() {
+  char text[256];
+  if (scanf("%255s", text) != 1) fault("launch", "a plan ends early");
+  return text;
+}
+
+static Index three() {
+  Index found;
+  for (unsigned *each : {&found.x, &found.y, &found.z}) *each = static_cast<unsigned>(number());
+  return found;
+}
+
+static void read_buffer() {
+  Region region;
+  region.name = word();
+  region.bytes = static_cast<size_t>(number());
+  region.element = static_cast<size_t>(number());
+  region.start = place_buffer(region.bytes, static_cast<size_t>(number()));
+  State state = number() ? FULL : EMPTY;
+  region.writable = number();
+  region.cells.resize(((region.bytes - 1) >> shift) + 1);
+  for (Cell &cell : region.cells) cell.state = state;
+  buffers.push_back(std::move(region));
+}
+
+static Launch read_launch() {
+  Launch made;
+  std::string name = word();
+  made.entry = entry_named(name.c_str());
+  if (!made.entry) fault("launch", "the source has no kernel %s", name.c_str());
+  made.grid = three();
+  made.block = three();
+  made.cluster = three();
+  made.smem_bytes = static_cast<size_t>(number());
+  return made;
+}
+
+static TensorMap read_map() {
+  TensorMap map{};
+  map.base = reinterpret_cast<char *>(buffers[number()].start);
+  map.rank = static_cast<int>(number());
+  map.element = static_cast<int>(number());
+  map.swizzle = static_cast<int>(number());
+  for (long *numbers : {map.dims, map.strides, map.box})
+    for (int axis = 0; axis < map.rank; axis++) numbers[axis] = number();
+  return map;
+}
+
 static int work() {
-  std::string line, word;
-  std::vector<bool> filled, wanted;
   std::deque<Launch> launches;
   std::deque<int> sizes;
   std::deque<TensorMap> maps;
-  while (std::getline(std::cin, line) && line != "data") {
-    std::istringstream words(line);
-    words >> word;
-    if (word == "seed") {
-      uint32_t given;
-      words >> given;
-      set_seed(given);
-    } else if (word == "cell") {
-      words >> shift;
-    } else if (word == "buffer") {  // name, bytes, bytes of an element, alignment, filled, writable
-      Region region;
-      size_t align;
-      bool fill;
-      words >> region.name >> region.bytes >> region.element >> align >> fill >> region.writable;
-      region.start = place_buffer(region.bytes, align);
-      region.cells.resize(((region.bytes - 1) >> shift) + 1);
-      for (Cell &cell : region.cells) cell.state = fill ? FULL : EMPTY;
-      filled.push_back(fill);
-      buffers.push_back(std::move(region));
-    } else if (word == "launch") {
-      Launch made;
-      words >> word >> made.grid.x >> made.grid.y >> made.grid.z >> made.block.x >> made.block.y >> made.block.z;
-      words >> made.cluster.x >> made.cluster.y >> made.cluster.z >> made.smem_bytes;
-      made.entry = entry_named(word.c_str());
-      if (!made.entry) fault("launch", "the source has no kernel %s", word.c_str());
-      launches.push_back(made);
+  for (std::string said = word(); said != "data"; said = word()) {
+    if (said == "seed") {
+      set_seed(static_cast<uint32_t>(number()));
+    } else if (said == "cell") {
+      shift = static_cast<int>(number());
+    } else if (said == "buffer") {
+      read_buffer();
+    } else if (said == "launch") {
+      launches.push_back(read_launch());
+    } else if (said == "pointer") {
+      launches.back().arguments.push_back(&buffers[number()].start);
+    } else if (said == "int") {
+      sizes.push_back(static_cast<int>(number()));
+      launches.back().arguments.push_back(&sizes.back());
+    } else if (said == "map") {
+      maps.push_back(read_map());
+      launches.back().arguments.push_back(&maps.back());
     } else {
-      int value;
-      words >> value;
-      if (word == "pointer") {
-        launches.back().arguments.push_back(&buffers[value].start);
-      } else if (word == "int") {
-        sizes.push_back(value);
-        launches.back().arguments.push_back(&sizes.back());
-      } else if (word == "map") {  // buffer, rank, bytes of an element, swizzle; then extents, strides and box
-        maps.emplace_back();
-        TensorMap &map = maps.back();
-        map.base = reinterpret_cast<char *>(buffers[value].start);
-        words >> map.rank >> map.element >> map.swizzle;
-        for (long *numbers : {map.dims, map.strides, map.box})
-          for (int axis = 0; axis < map.rank; axis++) words >> numbers[axis];
-        launches.back().arguments.push_back(&map);
-      } else {
-        fault("launch", "a plan says %s", line.c_str());
-      }
+      fault("launch", "a plan says %s", said.c_str());
     }
   }
-  for (size_t i = 0; i < buffers.size(); i++)
-    if (filled[i]) std::cin.read(reinterpret_cast<char *>(buffers[i].start), static_cast<long>(buffers[i].bytes));
+  getchar();  // the end of that line
+  for (const Region &region : buffers)
+    if (region.cells[0].state == FULL && fread(reinterpret_cast<char *>(region.start), 1, region.bytes, stdin) != region.bytes)
+      fault("launch", "%s is shorter than the plan says", region.name.c_str());
   for (const Launch &one : launches) {
     launch = &one;
     run_launch();
   }
-  std::cout << "done\n";
-  for (const Region &region : buffers) {
-    if (!region.writable) continue;
-    std::cout.write(reinterpret_cast<const char *>(region.start), static_cast<long>(region.bytes));
-  }
-  std::cout.flush();
+  puts("done");
+  for (const Region &region : buffers)
+    if (region.writable) fwrite(reinterpret_cast<const char *>(region.start), 1, region.bytes, stdout);
   return 0;
 }
 
@@ -170,6 +193,5 @@ int main() {
   action.sa_sigaction = emu::on_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigaction(number, &action, nullptr);
-  std::ios::sync_with_stdio(false);
   return emu::work();
 }

@@ -1,0 +1,7 @@
+// The emulator's machine in one piece: that compiles in half the time.
+#include "asynchronous.cpp"
+#include "barriers.cpp"
+#include "fibres.cpp"
+#include "main.cpp"
+#include "shadow.cpp"
+#include "tma.cpp"
