@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 from cake_tui.model.outcome import Outcome
@@ -15,6 +16,9 @@ BUSY = 4
 DAMAGED = 5
 NO_CANDIDATE = 6
 FOUND_WRONG = 7
+
+# What a compiler puts before an error, then the bare word: a warning may speak of `error_of` or `errors.h`.
+_ERROR = (re.compile(r"\b(?:fatal )?error\b ?(?::|\[|#)", re.IGNORECASE), re.compile(r"error", re.IGNORECASE))
 
 
 class UserError(Exception):
@@ -38,6 +42,16 @@ class Ended(Exception):
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(type(outcome).__name__)
         self.outcome = outcome
+
+
+def first_error(log: str, longest: int = 300) -> str:
+    """Return the line of a compiler's output that names its first error, else its first line; empty for no words."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    for word in _ERROR:
+        named = next((line for line in lines if word.search(line)), None)
+        if named is not None:
+            return named[:longest]
+    return lines[0][:longest] if lines else ""
 
 
 def printable(text: str) -> str:

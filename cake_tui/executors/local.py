@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from cake_tui import registry
-from cake_tui.errors import ENVIRONMENT, DeviceLost, UserError
+from cake_tui.errors import ENVIRONMENT, DeviceLost, UserError, first_error
 from cake_tui.executors import ExecutorFactory, OnFull, Wait, _leash
 from cake_tui.executors._child import Child
 from cake_tui.executors._compile import Compile
@@ -167,7 +167,7 @@ class Local:
             elif status < 0:
                 reason = f"the compiler was ended by {signal_name(-status)}"
             elif status > 0:
-                reason = _first_error(log.text) or f"the compiler ended with {status}"
+                reason = first_error(log.text) or f"the compiler ended with {status}"
             elif not binary.is_file() or not binary.stat().st_size:
                 reason = "the compiler ended well but wrote no binary"
             else:
@@ -385,11 +385,6 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def _first_error(log: str) -> str:
-    """Return the first line of a compiler's output that says error, shortened."""
-    return next((line.strip() for line in log.splitlines() if "error" in line.lower()), "")[:300]
 
 
 PLUGIN: ExecutorFactory = Local

@@ -63,9 +63,11 @@ class Crashed(_Ending, frozen=True, tag=True, gc=False):
 
 
 class TimedOut(_Ending, frozen=True, tag=True, gc=False):
-    """A compile or a run outlived its limit and was ended."""
+    """A compile or a run outlived its limit and was ended; `log` is what the compiler had said, head and tail."""
 
     limit_s: float = 0.0
+    log: str = ""
+    log_bytes: int = 0
 
 
 class WrongAnswer(_Ending, frozen=True, tag=True, gc=False):

@@ -9,11 +9,10 @@
 
 from __future__ import annotations
 
+from cake_tui.errors import first_error
 from cake_tui.model.finding import Finding
 from cake_tui.model.outcome import BuildFailed, TimedOut
 from cake_tui.rules import Evidence, Rule, confidence
-
-LONGEST = 300  # characters of the line
 
 
 def build_failed(evidence: Evidence) -> Finding | None:
@@ -22,10 +21,7 @@ def build_failed(evidence: Evidence) -> Finding | None:
     if isinstance(outcome, TimedOut) and outcome.step == "build":
         seen: tuple[tuple[str, float | str | None], ...] = (("limit_s", outcome.limit_s),)
     elif isinstance(outcome, BuildFailed):
-        lines = [line.strip() for line in outcome.log.splitlines() if line.strip()]
-        errors = [line for line in lines if "error" in line.lower()]
-        first = (errors or lines or [outcome.reason])[0]
-        seen = (("error", first[:LONGEST]), ("log_bytes", outcome.log_bytes))
+        seen = (("error", first_error(outcome.log) or outcome.reason), ("log_bytes", outcome.log_bytes))
     else:
         return None
     return Finding(

@@ -77,5 +77,6 @@ def _binaries(full_job: BuildJob, full: Built, smoke_job: BuildJob, smoke: Built
 def failure(reply: NotBuilt, compile_s: float) -> Outcome:
     """Say how a candidate ended that was not built within `compile_s` seconds, or at all."""
     if reply.timed_out:
-        return TimedOut(step="build", reason=f"compiler ended after {compile_s:g} s", limit_s=compile_s)
+        reason = f"compiler ended after {compile_s:g} s"
+        return TimedOut(step="build", reason=reason, limit_s=compile_s, log=reply.log, log_bytes=reply.log_bytes)
     return BuildFailed(step="build", reason=reply.reason, log=reply.log, log_bytes=reply.log_bytes)

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from cake_tui.ir.cost import CostRow
 from cake_tui.model import event as ev
-from cake_tui.model.outcome import Crashed, Measured, Outcome, TimedOut
+from cake_tui.model.outcome import BuildFailed, Crashed, Measured, Outcome, TimedOut
 from cake_tui.steps import explain, keep, profile
 from cake_tui.steps.context import Attempt, Context
 
@@ -17,6 +17,8 @@ def finish(ctx: Context, attempt: Attempt, outcome: Outcome) -> Generator[ev.Eve
     row = history.rows[attempt.number]
     if isinstance(outcome, Crashed | TimedOut) and outcome.step != "build":
         yield ev.EvaluatorReplaced(candidate=attempt.number, reason=outcome.reason)
+    if isinstance(outcome, BuildFailed | TimedOut):
+        keep.failed_build_log(ctx, attempt.number, outcome)
     if isinstance(outcome, Measured) and paper.estimate is not None and (calm_us := history.calm_us(row)):
         ctx.correction.learn(CostRow.of(paper.estimate, calm_us))
     seen = profile.profile(history.problem, history.device, attempt, outcome)

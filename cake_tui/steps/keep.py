@@ -6,6 +6,7 @@ import msgspec
 
 from cake_tui.model import layout
 from cake_tui.model.feedback import Feedback
+from cake_tui.model.outcome import BuildFailed, TimedOut
 from cake_tui.steps.build import Binaries
 from cake_tui.steps.context import Context
 from cake_tui.steps.plan import Plan
@@ -22,6 +23,12 @@ def plan(ctx: Context, number: int, paper: Plan) -> None:
 def build_log(ctx: Context, number: int, binaries: Binaries) -> None:
     """Keep what the compiler said of the full build."""
     ctx.folder.write(number, layout.BUILD_LOG, binaries.full_reply.log)
+
+
+def failed_build_log(ctx: Context, number: int, outcome: BuildFailed | TimedOut) -> None:
+    """Keep what the compiler said before it refused or was ended; a run that was ended has no such log."""
+    if outcome.step == "build":
+        ctx.folder.write(number, layout.BUILD_LOG, outcome.log)
 
 
 def feedback(ctx: Context, number: int, found: Feedback) -> None:

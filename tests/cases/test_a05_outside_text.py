@@ -65,6 +65,8 @@ def test_compiler_and_agent_text_live_and_attached(shell: Shell) -> None:
     failed = next(row for row in folded(session).rows if row.outcome == "BuildFailed")
     (told,) = [one for one in events(session, ev.CandidateEnded) if one.candidate == failed.number]
     assert told.outcome.reason.endswith(f"error: #error {ERROR}")
+    log = session / "candidates" / str(failed.number) / "build.log"
+    assert f"#error {ERROR}" in log.read_text(encoding="utf-8")
     feedback = json.loads((session / "candidates" / str(failed.number) / "feedback.json").read_text(encoding="utf-8"))
     assert ERROR in json.dumps(feedback, ensure_ascii=False)
     planned = [one for one in events(session, ev.Planned) if one.candidate > 0]

@@ -145,6 +145,7 @@ def test_a_compiler_that_never_ends(shell: Shell) -> None:
     session = shell.sessions / "a"
     rows = folded(session).rows
     assert [row.outcome for row in rows[:4]] == ["Measured", "TimedOut", "Measured", "Repeated"], log_of(session)
+    assert "chatter\n" in (session / "candidates" / "1" / "build.log").read_text(encoding="utf-8")
     assert rows[1].step == "planned" or rows[1].reason.startswith("compiler ended after")
     until(lambda: all(gone(pid) for pid in _mentioning(str(shell.folder))), 5)
     assert shell.left_behind() == []

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cake_tui.backends.cpu.device import X86_LEVELS
 from cake_tui.config import child_environment, environment
-from cake_tui.errors import ENVIRONMENT, UserError
+from cake_tui.errors import ENVIRONMENT, UserError, first_error
 from cake_tui.model.device import Device
 
 CURE = "install gcc or clang (Debian: apt install gcc), or `pip install ziglang`, or set CC"
@@ -130,5 +130,4 @@ def _try(command: tuple[str, ...], arch: str) -> str | None:
             return str(error).splitlines()[0]
         if done.returncode == 0 and (folder / "trifle.so").is_file():
             return None
-        lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"it ended with {done.returncode}"]
-        return next((line for line in lines if "error" in line.lower()), lines[0])[:200]
+        return first_error(done.stderr.decode(errors="replace"), 200) or f"it ended with {done.returncode}"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cake_tui.config import child_environment, cuda_compiler
-from cake_tui.errors import ENVIRONMENT, UserError
+from cake_tui.errors import ENVIRONMENT, UserError, first_error
 
 NVRTC = Path(__file__).with_name("_nvrtc.py")
 INSTALL = "pip install 'cake-tui[cuda13]' (or 'cake-tui[cuda12]' where nvidia-smi shows a CUDA version below 13)"
@@ -54,7 +54,7 @@ def version(command: tuple[str, ...]) -> str:
     lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
     if done.returncode or not lines:
         said = (done.stderr.strip().splitlines() or ["no words of it"])[-1]
-        raise UserError(f"{_named(command)} does not start: {said[:300]}; {INSTALL}", ENVIRONMENT)
+        raise UserError(f"{_named(command)} does not start: {said}; {INSTALL}", ENVIRONMENT)
     return next((line for line in lines if "release" in line), lines[-1])
 
 
@@ -93,8 +93,7 @@ def compile_file(command: Sequence[str], arch: str, text: str, scratch: Path) ->
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UserError(f"{_named(command)} failed: {error}", ENVIRONMENT) from None
     if done.returncode or not (scratch / output).is_file():
-        lines = (done.stdout + "\n" + done.stderr).strip().splitlines()
-        said = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "no words of it")
+        said = first_error(f"{done.stdout}\n{done.stderr}") or "no words of it"
         raise UserError(
             f"{_named(command)} ({version(tuple(command))}) cannot compile for {arch}: {said[:300]}; {INSTALL}",
             ENVIRONMENT,
