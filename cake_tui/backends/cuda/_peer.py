@@ -17,6 +17,8 @@ from cake_tui.model.problem import BufferSpec, Problem
 
 FLUSH_FACTOR = 2  # of the last-level cache, written over before each cold run
 
+LEAD_SAMPLES = 5  # as the kernel that it is compared with
+
 RELU = "y = acc + bias; y = y < 0 ? (T)0 : y"  # keeps NaN
 GELU = "T x = acc + bias; y = (T)0.5 * x * ((T)1 + erf(x * (T)0.70710678118654752))"
 FUSED = {"relu": RELU, "gelu_erf": GELU}
@@ -44,7 +46,7 @@ def main() -> None:
         for _ in range(3):  # the library chooses, loads and allocates at first
             work()
         timer.use(work, cold=order.problem.cache == "cold")
-        return lambda repeats, _: timer.run(repeats)
+        return timer.run
 
     serve(prepare)
 
@@ -71,20 +73,24 @@ class _Timer:
         if cold and not self._flush:
             self._flush = self._driver.allocate(self._flush_bytes)
 
-    def run(self, repeats: int) -> int:
-        """Do the work so often; return nanoseconds on the device."""
+    def run(self, repeats: int, sample_ns: int = 0) -> int:
+        """Do the work so often; return nanoseconds on the device, which is at work for a while before."""
         if self._cold:
             return sum(self._cold_run() for _ in range(repeats))
         graph = self._graph(repeats)
-        self._work()  # keeps the device at work while the batch is queued
+        for _ in range(LEAD_SAMPLES if sample_ns else 1):
+            self._batch(graph, repeats)
         self._driver.record(self._events[0], self._stream)
-        if graph is not None:
-            self._driver.run_graph(graph, self._stream)
-        else:
-            for _ in range(repeats):
-                self._work()
+        self._batch(graph, repeats)
         self._driver.record(self._events[1], self._stream)
         return self._elapsed_ns()
+
+    def _batch(self, graph: int | None, repeats: int) -> None:
+        if graph is not None:
+            self._driver.run_graph(graph, self._stream)
+            return
+        for _ in range(repeats):
+            self._work()
 
     def _cold_run(self) -> int:
         self._driver.fill8(self._flush, 0, self._flush_bytes, self._stream)

@@ -33,6 +33,7 @@ _MAX_DYNAMIC_SMEM, _NON_PORTABLE_CLUSTER = 8, 14
 _CLUSTER_DIMENSION = 4
 _PORTABLE_CLUSTER = 8
 
+_PORTABLE, _DEVICE_MAPPED = 1, 2
 _TENSOR_DTYPES = {"u8": 0, "i32": 3, "f16": 6, "f32": 7, "f64": 8, "bf16": 9, "tf32": 11}
 _SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
 _L2_PROMOTION_128 = 2
@@ -162,6 +163,12 @@ class Driver:
     def free(self, address: int) -> None:
         """Give memory of `allocate` back; waits for what runs."""
         self.call("cuMemFree_v2", c_uint64(address))
+
+    def host_memory(self, size: int) -> int:
+        """Return the address of `size` bytes of host memory that the device reaches too, at the same address."""
+        address = c_void_p()
+        self.call("cuMemHostAlloc", ctypes.byref(address), c_size_t(size), c_uint(_PORTABLE | _DEVICE_MAPPED))
+        return int(address.value or 0)
 
     def free_and_total(self) -> tuple[int, int]:
         """Return the device's free and whole memory, bytes."""

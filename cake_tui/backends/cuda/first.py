@@ -34,7 +34,7 @@ class FirstReferee:
             array = cupy.frombuffer(raw, dtype=DTYPES[copy.dtype])[: copy.elements].reshape(copy.shape)
             values[name] = array.astype(cupy.float64)
             copy.free()
-        scales = {name: cupy.max(cupy.abs(cupy.nan_to_num(array)), initial=0.0) for name, array in values.items()}
+        scales = {name: cupy.abs(cupy.nan_to_num(array)).max() if array.size else 0.0 for name, array in values.items()}
         return Reference(values, scales)
 
     def rows(self, inputs: Mapping[str, Any], shape: Shape, rows: Any) -> Reference:

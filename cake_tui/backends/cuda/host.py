@@ -51,8 +51,9 @@ class CudaHost:
                 f"{device.name} ({device.uuid}) cannot be used: {error}; see nvidia-smi", ENVIRONMENT
             ) from None
         cupy = _cupy()
+        from cake_tui.backends.cuda.lane import Repeats
         from cake_tui.backends.cuda.subject import Gpu
-        from cake_tui.backends.cuda.timing import ReadClock, Repeats
+        from cake_tui.backends.cuda.timing import ReadClock
         from cake_tui.backends.cuda.vault import Vault
 
         self.gpu = Gpu(driver, handle, device.arch, store)

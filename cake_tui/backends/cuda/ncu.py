@@ -106,9 +106,7 @@ class Ncu:
         """Match the rows to the launches that were made, in their order; of several launches the longest counts."""
         log = ncu_target.text_of(folder / COUNTERS)
         if NO_PERMISSION in output or NO_PERMISSION in log:
-            return Inspected(
-                refused=f"the driver gives counters to the administrator alone ({NO_PERMISSION})", cure=ALLOW
-            )
+            return Inspected(refused=f"the driver gives counters to administrators alone ({NO_PERMISSION})", cure=ALLOW)
         made, failed = ncu_target.read_made(folder)
         rows = parse(log)
         self._learn_unknown(f"{output}\n{log}")

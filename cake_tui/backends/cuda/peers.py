@@ -14,14 +14,16 @@ from cake_tui.model.outcome import LaunchFailed
 from cake_tui.model.problem import Shape
 
 if TYPE_CHECKING:  # both import CuPy
+    from cake_tui.backends.cuda.lane import Lane, Repeats
     from cake_tui.backends.cuda.subject import Gpu
-    from cake_tui.backends.cuda.timing import Lane, ReadClock, Repeats
+    from cake_tui.backends.cuda.timing import ReadClock, Work
     from cake_tui.backends.cuda.vault import Vault
 
 KNOWN = {"cublas": "cupy", "torch": "torch"}  # and the module that each needs
 # Plain fp32 arithmetic: settings from outside that would round inputs to TF32 are dropped.
 DROPPED = ("CUPY_TF32", "NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "CUBLAS_WORKSPACE_CONFIG")
 MOST_REPEATS = 200
+LIMIT_S = 600.0  # of the holder's runs: it has run before
 
 
 class Peers:
@@ -62,23 +64,24 @@ def time_peer(gpu: Gpu, vault: Vault, repeats: Repeats, peers: Peers, job: TimeP
 
     While one runs the other's context is idle. Several ranked shapes: a peer is made ready for each in turn.
     """
-    from cake_tui.backends.cuda.timing import Lane, timed_shapes
+    from cake_tui.backends.cuda.lane import Lane
+    from cake_tui.backends.cuda.timing import Work, timed_shapes
 
     problem = job.problem
     lanes: list[Lane] = []
     try:
         for position, shape in enumerate(timed_shapes(problem)):
-            limit_s = 600.0  # it has run before
-            lanes.append(Lane(gpu, vault, problem, shape, {"holder": job.holder}, job.seed + position, limit_s))
+            lanes.append(Lane(gpu, vault, problem, shape, {"holder": job.holder}, job.seed + position, LIMIT_S))
+        works = [Work(lane, repeats, {"holder": job.holder}, job.sample_ms) for lane in lanes]
         pairs = []
         before = clock()
         for position in range(max(job.pairs, 1)):
             holder_first = position % 2 == job.seed % 2
             times: dict[str, list[float]] = {"holder": [], "peer": []}
-            for lane in lanes:
+            for work in works:
                 for arm in ("holder", "peer") if holder_first else ("peer", "holder"):
                     sample = _holder_us if arm == "holder" else _peer_us
-                    times[arm].append(sample(lane, repeats, peers, job, position == 0))
+                    times[arm].append(sample(gpu, work, peers, job))
             pairs.append(Pair(problem.ranked(times["holder"]), problem.ranked(times["peer"]), holder_first))
         after = clock()
         fingerprint = lanes[-1].fingerprint("holder")
@@ -91,18 +94,19 @@ def time_peer(gpu: Gpu, vault: Vault, repeats: Repeats, peers: Peers, job: TimeP
     return Timed(Series(tuple(pairs), before, after, holder_fingerprint=fingerprint), peer_version=version)
 
 
-def _holder_us(lane: Lane, repeats: Repeats, peers: Peers, job: TimePeer, first: bool) -> float:
-    launch_us = repeats.launch_us(lane, "holder", job.holder)
-    return lane.sample("holder", lane.repeats(launch_us, job.sample_ms), launch_us, first=first).us
+def _holder_us(gpu: Gpu, work: Work, peers: Peers, job: TimePeer) -> float:
+    from cake_tui.backends.cuda.timing import collect
+
+    work.lead()
+    queued = work.lane.queue("holder", work.counts["holder"], 0)
+    return collect(gpu, [queued], LIMIT_S)[0].us
 
 
-def _peer_us(lane: Lane, repeats: Repeats, peers: Peers, job: TimePeer, first: bool) -> float:
-    peer = peers.of(job, lane.shape)
+def _peer_us(gpu: Gpu, work: Work, peers: Peers, job: TimePeer) -> float:
+    peer = peers.of(job, work.lane.shape)
     once_us = peer.run(1) / 1e3
     count = min(max(int(job.sample_ms * 1e3 / max(once_us, 0.1)), 1), MOST_REPEATS)
-    if first:
-        peer.run(count)
-    return peer.run(count) / 1e3 / count
+    return peer.run(count, round(job.sample_ms * 1e6)) / 1e3 / count
 
 
 def _free(lanes: list[Lane]) -> None:

@@ -170,15 +170,24 @@ extern "C" __global__ void compared(const void *found, int dtype, const double *
       if (most[n] > 0.0) atomicMax(&out[3 + n], (u64)__double_as_longlong(most[n]));
 }
 
-// Cycles and nanoseconds of the multiprocessor that a block lands on, at out[2 * number]; 0 where none landed.
-extern "C" __global__ void stamped(u64 *out) {
+enum { MULTIPROCESSORS = 256 };  // room for so many at each stamp
+
+// Cycles and nanoseconds of the multiprocessor that a block lands on, at out[2 * number]; 0 where none landed. The
+// stamp's number goes to memory of the host, so that it is known how far the device came before an error.
+extern "C" __global__ void stamped(u64 *out, volatile u32 *progress, u32 number) {
   u32 sm;
   u64 ns;
   asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
   const u64 cycles = clock64();
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
-  out[2 * sm] = cycles;
-  out[2 * sm + 1] = ns;
+  if (sm < MULTIPROCESSORS) {
+    out[2 * sm] = cycles;
+    out[2 * sm + 1] = ns;
+  }
+  if (first_thread() == 0) {
+    *progress = number;
+    __threadfence_system();
+  }
 }
 
 // How much of the heap that kernels allocate from is free, in pieces: whoever forgets to free leaves less.

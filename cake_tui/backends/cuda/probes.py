@@ -27,7 +27,9 @@ DTYPE_NUMBERS = {"f32": 0, "f64": 1, "f16": 2, "bf16": 3, "i32": 4, "u8": 5}
 RULE_NUMBERS: dict[Rule, int] = {"random": 0, "bits": 1, "rounded": 2}
 NONE = 2**64 - 1
 HEAP_PIECE = 4096
-SM_SLOTS = 1024  # more than any chip has multiprocessors
+STAMPS = 128  # that are kept at a time
+MULTIPROCESSORS = 256  # as in the source: more than any chip has
+STAMP_BYTES = 16 * MULTIPROCESSORS
 
 
 class Unlike(msgspec.Struct, frozen=True):
@@ -73,15 +75,12 @@ class Probes:
         self._blocks = sms * BLOCKS_PER_SM
         self._sms = sms
         self._result = driver.allocate(8 * RESULT_WORDS)
-        self._stamps = driver.allocate(2 * 16 * SM_SLOTS)
-        driver.fill8(self._stamps, 0, 2 * 16 * SM_SLOTS, stream)
-        self._hash_room = self._hash_bytes = 0
+        self._stamps = driver.allocate(STAMPS * STAMP_BYTES)
+        driver.fill8(self._stamps, 0, STAMPS * STAMP_BYTES, stream)
+        self._progress = driver.host_memory(4)
         self._host = (ctypes.c_uint64 * RESULT_WORDS)()
-        self._stamp_host = (ctypes.c_uint64 * (4 * SM_SLOTS))()
-        self._stampers = [
-            self._launch("stamped", [ctypes.c_uint64(self._stamps + 16 * SM_SLOTS * which)], blocks=2 * sms, threads=32)
-            for which in (0, 1)
-        ]
+        self._hash_room = self._hash_bytes = 0
+        self._stampers = [self._stamper(number) for number in range(STAMPS)]
 
     def differing(self, one: int, other: int, size: int) -> Unlike:
         """Compare two pieces of memory byte by byte."""
@@ -176,20 +175,30 @@ class Probes:
 
     # --- the device's clock -----------------------------------------------------------------------------
 
-    def stamp(self, which: int) -> None:
-        """Have every multiprocessor write down its cycles and the time: 0 before a sample, 1 behind it."""
-        self._stampers[which].put(self.stream)
+    def stamp(self, number: int) -> None:
+        """Have every multiprocessor write down its cycles and the time, at one of `STAMPS` places."""
+        self._stampers[number].put(self.stream)
 
-    def gigahertz(self) -> float | None:
-        """Return cycles a nanosecond between the last two stamps, the multiprocessors' median; None without any."""
-        self.driver.download(
-            ctypes.addressof(self._stamp_host), self._stamps, ctypes.sizeof(self._stamp_host), self.stream
-        )
+    def last_stamp(self) -> int:
+        """Return the number of the last stamp that the device came to, also where all has failed since."""
+        return int(ctypes.c_uint32.from_address(self._progress).value)
+
+    def gigahertz(self, first: int, count: int) -> list[float | None]:
+        """Return cycles a nanosecond between each stamp and the next one, in pairs from `first` on.
+
+        Each is the multiprocessors' median, None where there are no two readings.
+        """
+        room = ctypes.create_string_buffer(2 * count * STAMP_BYTES)
+        start = self._stamps + first * STAMP_BYTES
+        self.driver.download(ctypes.addressof(room), start, 2 * count * STAMP_BYTES, self.stream)
         self.driver.synchronize(self.stream)
-        stamps = np.frombuffer(bytes(self._stamp_host), dtype=np.uint64).reshape(2, SM_SLOTS, 2).astype(np.float64)
-        cycles, ns = (stamps[1] - stamps[0]).T
-        seen = (stamps[0, :, 1] > 0) & (ns > 0) & (cycles > 0)
-        return float(np.median(cycles[seen] / ns[seen])) if seen.any() else None
+        stamps = np.frombuffer(room.raw, dtype=np.uint64).reshape(count, 2, MULTIPROCESSORS, 2).astype(np.float64)
+        return [_rate(before, after) for before, after in stamps]
+
+    def _stamper(self, number: int) -> PreparedLaunch:
+        place = ctypes.c_uint64(self._stamps + number * STAMP_BYTES)
+        words = [place, ctypes.c_uint64(self._progress), ctypes.c_uint32(number)]
+        return self._launch("stamped", words, blocks=2 * self._sms, threads=32)
 
     # --- peak rates -------------------------------------------------------------------------------------
 
@@ -228,3 +237,10 @@ class Probes:
         self.driver.download(ctypes.addressof(self._host), self._result, 8 * count, self.stream)
         self.driver.synchronize(self.stream)
         return list(self._host[:count])
+
+
+def _rate(before: Any, after: Any) -> float | None:
+    """Return the median of cycles over nanoseconds; rows are multiprocessors."""
+    cycles, ns = (after - before).T
+    seen = (before[:, 1] > 0) & (ns > 0) & (cycles > 0)
+    return float(np.median(cycles[seen] / ns[seen])) if seen.any() else None

@@ -53,6 +53,7 @@ class Gpu:
         self.on_hang: Callable[[Hung], None] | None = None  # ends the process: nothing may wait for the device again
         self._loaded: OrderedDict[str, int] = OrderedDict()
         self._events: list[int] = []
+        self.events_taken = 0  # of those, by batches on the stream
         self._end = driver.event()
 
     def module(self, sha256: str) -> int:
@@ -84,13 +85,18 @@ class Gpu:
             self._events.append(self.driver.event())
         return self._events[:count]
 
-    def finish(self, limit_s: float) -> None:
-        """Wait until all on the stream has run; raises Hung after `limit_s`, CudaError for what failed."""
+    def finish(self, limit_s: float, before_end: Callable[[], None] | None = None) -> None:
+        """Wait until all on the stream has run; raises Hung after `limit_s`, CudaError for what failed.
+
+        `before_end` is called where a run hangs, before the process ends.
+        """
         self.driver.record(self._end, self.stream)
         began = time.monotonic()
         while not self.driver.reached(self._end):
             spent = time.monotonic() - began
             if spent > limit_s:
+                if before_end is not None:
+                    before_end()
                 hung = Hung(limit_s)
                 if self.on_hang is not None:
                     self.on_hang(hung)
