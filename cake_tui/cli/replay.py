@@ -21,9 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Open the viewer on the record."""
-    from cake_tui.tui import replay
+    from cake_tui.tui import step_through
 
-    return replay(folder_of(args).absolute(), look=look_of(args))
+    return step_through(folder_of(args).absolute(), look=look_of(args))
 
 
 PLUGIN: Command = Command("cake-tui replay first", add_arguments, run)

@@ -1,6 +1,6 @@
 """The terminal viewer: panes over the fold of a session's journal; live, attached late and replayed are one path.
 
-Importing this package imports no Textual; `view` and `replay` do, where there is a terminal to draw on.
+Importing this package imports no Textual; `view` and `step_through` do, where there is a terminal to draw on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cake_tui.config import environment
 
-__all__ = ["Look", "has_screen", "replay", "view"]
+__all__ = ["Look", "has_screen", "step_through", "view"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def view(session_dir: Path, *, read_only: bool = False, look: Look = USUAL) -> i
     return show(session_dir, replayed=False, read_only=read_only, look=look)
 
 
-def replay(session_dir: Path, *, look: Look = USUAL) -> int:
+def step_through(session_dir: Path, *, look: Look = USUAL) -> int:
     """Show a recorded session at its end, to be stepped through; without a terminal all its lines are printed."""
     from cake_tui.tui.entry import show
 
