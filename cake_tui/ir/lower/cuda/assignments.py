@@ -217,12 +217,13 @@ def _fill(values: Values, statement: Map, target: Shaped, name: str, count: str,
     loads = [ref for ref in dict.fromkeys(refs_in(source)) if ref in values.vectors]
     if statement.op == "+=" and name and statement.target in values.vectors:
         loads = list(dict.fromkeys([*loads, statement.target]))
-    plain = isinstance(source, Ref) and source in loads and statement.op == "="
-    if plain and frame.buffers[source.buffer].dtype == target.buffer.dtype and isinstance(source, Ref):
+    dtype = target.buffer.dtype
+    alone = isinstance(source, Ref) and source in loads and statement.op == "="
+    if alone and isinstance(source, Ref) and frame.buffers[source.buffer].dtype == dtype:
         fill = statement.otherwise if statement.otherwise is not None else Number(0)
-        _load(values, source, into, count, width, values.value(fill))
+        _load(values, source, into, count, width, narrowed(dtype, values.value(fill)))
         return
-    loaded = {}
+    loaded: dict[Ref, str] = {}
     for ref in loads:
         (array,) = frame.fresh(f"{ref.buffer}_vector")
         while array in loaded.values():

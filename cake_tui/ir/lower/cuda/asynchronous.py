@@ -84,9 +84,10 @@ def lower_async_copy(frame: CudaFrame, statement: Copy) -> None:
 def unit_of(frame: CudaFrame, group: str) -> str:
     """Return what runs the statements of a commit group: cp_async, tma or wgmma."""
     for statement in walk_body(frame.launch.body):
-        completes = getattr(statement, "completes", None)
-        if isinstance(completes, Completion) and (completes.kind, completes.name) == ("group", group):
-            return "wgmma" if isinstance(statement, Contract) else _UNITS[statement.kind]  # type: ignore[attr-defined]
+        if not isinstance(statement, Copy | Contract) or statement.completes is None:
+            continue
+        if (statement.completes.kind, statement.completes.name) == ("group", group):
+            return "wgmma" if isinstance(statement, Contract) else _UNITS[statement.kind]
     return "cp_async"
 
 

@@ -40,15 +40,15 @@ def declare_shared(frame: CudaFrame, launch: Launch) -> SharedMemory:
         total += size
     dynamic = total + phases > STATIC_BYTES
     if dynamic:
-        align = max([ALIGN, *(buffer.align for buffer in buffers)])
-        frame.writer.line(f"extern __shared__ __align__({align}) unsigned char shared_memory[];")
+        widest = max([ALIGN, *(buffer.align for buffer in buffers)])
+        frame.writer.line(f"extern __shared__ __align__({widest}) unsigned char shared_memory[];")
     for buffer, offset in zip(buffers, offsets):
         kind = STORED[buffer.dtype]
         if dynamic:
             _place(frame, kind, buffer.name, offset)
         else:
-            align = f"__align__({max(buffer.align, ALIGN)})"
-            frame.writer.line(f"__shared__ {align} {kind} {buffer.name}[{frame.c(_elements(buffer))}];")
+            aligned = f"__align__({max(buffer.align, ALIGN)})"
+            frame.writer.line(f"__shared__ {aligned} {kind} {buffer.name}[{frame.c(_elements(buffer))}];")
     total = -(-total // BARRIER_BYTES) * BARRIER_BYTES
     for barrier in barriers:
         frame.slots[barrier.name] = barrier.slots
