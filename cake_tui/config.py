@@ -49,6 +49,14 @@ class Gating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     accept_pct: float = 0.5
 
 
+class Profiling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The profiler: how many candidates of a round it looks at, how often, and how much of the time it may take."""
+
+    profile_top: int = 2
+    profile_rounds: int = 4  # between two calls; people's wishes are met at once
+    profile_share: float = 0.15
+
+
 class Running(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The engine's own affairs."""
 
@@ -67,6 +75,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     proposing: Proposing = Proposing()
     building: Building = Building()
     gating: Gating = Gating()
+    profiling: Profiling = Profiling()
     running: Running = Running()
 
     @classmethod
@@ -109,7 +118,8 @@ RANGES: dict[str, tuple[float, float]] = {
     "round": (1, 64), "propose_factor": (1, 8), "audit": (0, 1), "patience": (1, 1e6), "trial_rounds": (0, 100),
     "compile_s": (0.1, 3600), "smoke_fraction": (0.001, 1), "threads": (0, 1024),
     "gate_series": (4, 4096), "gate_top": (1, 64), "sample_ms": (0.05, 10_000),
-    "accept_pct": (0.0, 50), "heartbeat": (0.05, 3600), "run_s": (0.05, 3600), "run_factor": (2, 1e6),
+    "accept_pct": (0.0, 50), "profile_top": (0, 64), "profile_rounds": (1, 1e6), "profile_share": (0, 1),
+    "heartbeat": (0.05, 3600), "run_s": (0.05, 3600), "run_factor": (2, 1e6),
     "disk": (0.001, 1e6), "equal_failures": (2, 1e6), "guard_refusals": (1, 1000),
 }  # fmt: skip
 

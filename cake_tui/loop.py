@@ -18,7 +18,7 @@ from cake_tui.model.measure import GateResult
 from cake_tui.model.move import Proposal
 from cake_tui.model.outcome import Crashed, Measured, Outcome, Verdict
 from cake_tui.model.row import Row
-from cake_tui.steps import budget, check, compare, decide, explain, gate, keep, measure, noise, propose
+from cake_tui.steps import budget, check, compare, decide, explain, gate, inspect, keep, measure, noise, propose
 from cake_tui.steps.build import Binaries, build
 from cake_tui.steps.context import Attempt, Context
 
@@ -40,6 +40,7 @@ def run(ctx: Context) -> Generator[ev.Event, None, str]:
         yield from _round(ctx)
     yield from _play_off(ctx)
     yield from compare.peers(ctx, pairs=8)
+    yield from inspect.idle(ctx)
     return why
 
 
@@ -121,6 +122,8 @@ def _end_round(ctx: Context, number: int, wins: int) -> Events:
     yield ev.RoundEnded(round=number, accepted=len(history.wins) - wins, summary=summary)
     if history.rounds_without_win >= ctx.settings.proposing.patience and not history.stalled:
         yield ev.Stalled(rounds=history.rounds_without_win)
+        yield from inspect.idle(ctx)
+    yield from inspect.after_round(ctx)
     if ctx.guard.calibration_due and _is_quick(ctx):
         yield from _calibrated(ctx, ctx.holder)
     timed_against = {peer.against for peer in history.peers.values()}

@@ -25,7 +25,7 @@ from cake_tui.model import event as ev
 from cake_tui.model.device import Device
 from cake_tui.model.history import History
 from cake_tui.model.problem import Problem
-from cake_tui.steps import compare, keep
+from cake_tui.steps import compare, inspect, keep
 from cake_tui.steps.budget import parse_goal
 from cake_tui.steps.context import Context
 from cake_tui.steps.noise import Guard
@@ -183,6 +183,7 @@ def _story(session: sessions.Session, engine: Engine, history: History, menu: Li
             texts=origin.texts if origin is not None else {},
             start=origin.schedule if origin is not None else None,
         )
+        engine.when_paused = lambda: inspect.idle(ctx)
         if session.disk is not None:
             session.disk.in_use = lambda: _hashes(ctx)
         if history.incumbent is not None and session.published() != history.incumbent:

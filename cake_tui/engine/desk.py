@@ -114,6 +114,18 @@ class Desk:
     def _mark(self, request: Request, history: History) -> tuple[Event, ...]:
         return (_taken(request, note=_text(request, "note")),)
 
+    def _profile(self, request: Request, history: History) -> tuple[Event, ...]:
+        if history.device.target != "cuda":
+            raise UserError("profiles are taken on a GPU; this session runs on the CPU")
+        number = request.body.get("candidate", history.incumbent)
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(history.rows):
+            raise UserError(f"candidate {str(number)[:40]}: found no such one, there are 0 to {len(history.rows) - 1}")
+        if history.rows[number].time_us is None:
+            raise UserError(f"candidate {number} has no time: only what was measured is looked at")
+        sanitize = request.body.get("sanitize") is True
+        text = f"#{number} for races and bad accesses" if sanitize else f"#{number}"
+        return (_taken(request, candidate=number, sanitize=sanitize, text=text),)
+
     def _change_actions(self, request: Request, history: History) -> tuple[Event, ...]:
         """Change actions.toml; the loop reads it again before the next round and journals what changed."""
         body, path = request.body, menu_file()

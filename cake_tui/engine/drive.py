@@ -6,7 +6,7 @@ import errno
 import os
 import socket
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 
 from cake_tui import figures
@@ -90,6 +90,7 @@ class Engine:
         self._signals = Signals(foreground=foreground, continued=self._watch.continued)
         telemetry = RotatingFile(session.path / layout.TELEMETRY, min(TELEMETRY_BYTES, small))
         self._heart = Heartbeat(history, telemetry, self._clocks, self._watch, monitor)
+        self.when_paused: Callable[[], Iterator[ev.Event]] = lambda: iter(())  # what a pause is good for
         self._shown_state = history.state
         self._stop_reason: str | None = None
         self._ending = False
@@ -209,6 +210,8 @@ class Engine:
         self._signals.check(self._stop)
         self._look()
         while self.history.state == "paused" and self._stop_reason is None:
+            for event in self.when_paused():
+                self.record(event)
             time.sleep(LOOP_PAUSE_S)
             self._signals.check(self._stop)
             self._look()

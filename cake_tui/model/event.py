@@ -317,6 +317,33 @@ class PlayedOff(Event, frozen=True, tag=True, gc=False):
     ended: Outcome | None = None  # it did not live to be gated again
 
 
+class Profiled(Event, frozen=True, tag=True, gc=False):
+    """The profiler was asked about these candidates, all in one call; timing waited for it.
+
+    `profiles` and `findings` are by candidate; `failed` says why one has no counters, `refused` why none has.
+    """
+
+    seconds: float
+    profiles: tuple[tuple[int, Profile], ...] = ()
+    findings: tuple[tuple[int, tuple[Finding, ...]], ...] = ()
+    failed: tuple[tuple[int, str], ...] = ()
+    refused: str = ""
+    cure: str = ""
+    request: str | None = None
+
+
+class Sanitized(Event, frozen=True, tag=True, gc=False):
+    """A memory or race checker looked at a candidate's smoke build; `complaints` are in its own words."""
+
+    candidate: int
+    tool: str
+    seconds: float
+    errors: int = 0
+    complaints: tuple[str, ...] = ()
+    refused: str = ""
+    cure: str = ""
+
+
 class ProposalDropped(Event, frozen=True, tag=True, gc=False):
     """A proposal that is no candidate: it named no action of the menu, or a base that has no time."""
 
@@ -329,5 +356,5 @@ AnyEvent = (
     | RequestTaken | RequestRefused | RequestUndone | MenuChanged | SettingsChanged | PausedByGuard
     | RoundBegan | BaseReverted | Planned | BuildEnded | CheckEnded | Coarse | GateEnded
     | CandidateEnded | StepLost | RoundEnded | Stalled | NoiseCalibrated | IncumbentTimed | PeerTimed
-    | GuardFired | EvaluatorReplaced | PlayOffBegan | PlayedOff | ProposalDropped
+    | GuardFired | EvaluatorReplaced | PlayOffBegan | PlayedOff | Profiled | Sanitized | ProposalDropped
 )  # fmt: skip

@@ -17,6 +17,7 @@ from cake_tui.model.row import Mark, Peer, Queued, Row, Tally, Win
 from cake_tui.model.state import State
 
 _EMPTY = Proposal(0, (), "", "start", "")
+_SUSPECT = ("race", "guard", "inputs_changed")  # failures of the check that a memory or race checker can place
 _DAMAGED = "its record is damaged"
 _LARGEST_HOLE = 10_000  # candidates whose record may be missing in a row
 _SAME_CLOCK = 0.02  # normal rates that differ by no more are one clock
@@ -92,6 +93,13 @@ def _taken(h: History, e: ev.RequestTaken) -> None:
         h.disabled_actions = tuple(sorted({*h.disabled_actions, *map(str, body.get("actions", ()))}))
     elif e.what == "enable":
         h.disabled_actions = tuple(sorted({*h.disabled_actions} - {*map(str, body.get("actions", ()))}))
+    elif e.what == "profile":
+        number = body.get("candidate", h.incumbent)
+        if isinstance(number, int) and 0 <= number < len(h.rows):
+            if body.get("sanitize") is True:
+                h.wanted_checks = tuple(dict.fromkeys((*h.wanted_checks, number)))
+            else:
+                h.wanted_profiles = tuple(dict.fromkeys((*h.wanted_profiles, number)))
     detail = body.get("text") or body.get("note") or " ".join(map(str, body.get("actions", ())))
     _mark(h, e.who, f"{e.what} {detail}".strip())
 
@@ -242,6 +250,7 @@ def _ended(h: History, e: ev.CandidateEnded) -> None:
         h._count("effective")
     if kind in FAILED:
         h._count("failed")
+    row.suspect = kind == "Crashed" or getattr(outcome, "failure", None) in _SUSPECT
     if isinstance(outcome, WrongAnswer):
         row.max_abs_err, row.time_us, row.standing = outcome.max_abs_err, None, None
     if isinstance(outcome, Measured):
@@ -304,6 +313,34 @@ def _peer(h: History, e: ev.PeerTimed) -> None:
     h.peers[e.peer] = Peer(e.avg_us, e.ratio, e.against, e.threads, e.version)
 
 
+def _profiled(h: History, e: ev.Profiled) -> None:
+    h.inspected_s += e.seconds
+    failed = {number for number, _ in e.failed}
+    asked = failed | {number for number, _ in e.profiles}
+    # What a profiler refuses as a whole it refuses again: nobody waits for it.
+    h.wanted_profiles = () if e.refused else tuple(one for one in h.wanted_profiles if one not in asked)
+    for number in asked:
+        row = _at(h, number)
+        if row is not None:
+            row.profiled = True
+    found = {number: findings for number, findings in e.findings if findings}
+    for number, findings in found.items():
+        row = _at(h, number)
+        if row is not None:
+            row.labels = tuple([finding.label for finding in findings[:3]])
+    # Agents read what is said of the best: the next proposals start there.
+    latest = found.get(-1 if h.incumbent is None else h.incumbent) or next(iter(found.values()), ())
+    h.findings = latest or h.findings
+
+
+def _sanitized(h: History, e: ev.Sanitized) -> None:
+    h.inspected_s += e.seconds
+    h.wanted_checks = tuple(one for one in h.wanted_checks if one != e.candidate or e.tool == "memcheck")
+    row = _at(h, e.candidate)
+    if row is not None and row.sanitized != "errors":
+        row.sanitized = "errors" if e.errors else "refused" if e.refused else "clean"
+
+
 def _play_off(h: History, e: ev.PlayOffBegan) -> None:
     h.playing_off = e.candidates
 
@@ -349,6 +386,8 @@ _HANDLERS: dict[type[ev.Event], Any] = {
     ev.PeerTimed: _peer,
     ev.GuardFired: _guard_fired,
     ev.PlayOffBegan: _play_off,
+    ev.Profiled: _profiled,
+    ev.Sanitized: _sanitized,
     ev.PlayedOff: _played_off,
     ev.ProposalDropped: _dropped,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -14,6 +14,9 @@ from cake_tui.model.schedule import Knob
 
 Family = Literal["contraction", "reduction", "elementwise"]
 Role = Literal["in", "out", "inout"]
+Combine = Literal["", "add", "max", "min"]
+COMBINES: tuple[str, ...] = get_args(Combine)[1:]
+ACC = "acc"  # in `value`: the sum of a contraction, what a reduction has combined
 
 
 class Shape(msgspec.Struct, frozen=True, order=True):
@@ -83,6 +86,8 @@ class Problem(msgspec.Struct, frozen=True):
     reference: str | None = None
     reference_is_first: bool = False
     template: Template | None = None
+    map: str = ""  # of a reduction: what is combined along a row
+    combine: Combine = ""  # of a reduction
 
     @property
     def size_names(self) -> tuple[str, ...]:

@@ -46,6 +46,9 @@ class State(msgspec.Struct):
     queue: dict[str, Queued] = {}
     request_ids: dict[str, str] = {}  # id -> taken | refused | undone
     disabled_actions: tuple[str, ...] = ()
+    wanted_profiles: tuple[int, ...] = ()  # candidates that people want profiled, oldest request first
+    wanted_checks: tuple[int, ...] = ()  # candidates that people want looked at for races and bad accesses
+    inspected_s: float = 0.0  # of the running time, spent in profilers and checkers
     findings: tuple[Finding, ...] = ()  # of the latest candidates, most confident first: what agents read
     pair_noise: float | None = None
     noise_of: int | None = None

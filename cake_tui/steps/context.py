@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import msgspec
+
 from cake_tui import ir
 from cake_tui.agents import Agent
 from cake_tui.config import Settings
@@ -19,10 +21,13 @@ from cake_tui.model.history import History
 from cake_tui.model.lowered import Lowered
 from cake_tui.model.measure import GateResult
 from cake_tui.model.schedule import Schedule
+from cake_tui.rules import Evidence
 from cake_tui.steps import noise
 from cake_tui.steps.build import Binaries
 from cake_tui.steps.plan import Plan, smoke_build
+from cake_tui.steps.tell import Told
 
+KEPT = 64  # candidates whose feedback a late profile may complete
 RELEARN = 200  # rows: well under a second
 NOISE_GUESS = 0.03  # pair noise until it is measured on an incumbent under 20 ms
 
@@ -47,6 +52,14 @@ class MenuSource(Protocol):
         """What changed in the file since the last call, if anything."""
 
 
+class Explained(msgspec.Struct, frozen=True):
+    """What a candidate's feedback was made of, kept so that a late profile can be laid over it."""
+
+    told: Told
+    evidence: Evidence
+    estimate: cost.Estimate | None
+
+
 @dataclass
 class Context:
     """Everything the loop works with; composed by `cli/run.py` alone."""
@@ -63,6 +76,10 @@ class Context:
     texts: Mapping[str, str] = field(default_factory=dict)
     start: Schedule | None = None  # candidate 0; None: the kernel's first schedule
     subjects: dict[int, Binaries] = field(default_factory=dict)
+    explained: dict[int, Explained] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)  # tool -> why it need not be tried again
+    stumbled: dict[str, int] = field(default_factory=dict)  # tool -> failures in a row
+    call_s: float = 6.0  # of the last call of a profiler
     _read: tuple[dict[str, Any], Settings] | None = None  # what the settings were last read from, and they
 
     @property
@@ -85,6 +102,12 @@ class Context:
         """Limit of one run: max(run_s, run_factor x the best)."""
         running = self.settings.running
         return max(running.run_s, running.run_factor * (self.history.incumbent_us or 0.0) * 1e-6)
+
+    def remember(self, number: int, explained: Explained) -> None:
+        """Keep what a late profile will be laid over; the oldest are forgotten."""
+        self.explained[number] = explained
+        while len(self.explained) > KEPT:
+            del self.explained[next(iter(self.explained))]
 
     def smoke(self, paper: Plan) -> Lowered:
         """Lower a candidate's smoke build; raises Ended(Rejected)."""

@@ -21,8 +21,8 @@ from cake_tui.model.outcome import Measured, Outcome, Rejected
 from cake_tui.model.row import Row
 from cake_tui.model.schedule import KnobValue, Schedule
 from cake_tui.rules import Evidence, Rule
-from cake_tui.steps import profile, tell
-from cake_tui.steps.context import Attempt, Context
+from cake_tui.steps import gpu_clock, profile, tell
+from cake_tui.steps.context import Attempt, Context, Explained
 
 RULES = Path("rules")  # the user's own words, in the working folder
 KINDS = ("structural", "numeric", "trust")  # in the order in which they are told
@@ -120,8 +120,12 @@ def evidence_of(ctx: Context, attempt: Attempt, outcome: Outcome, seen: Profile 
 
 def findings(ctx: Context, attempt: Attempt, outcome: Outcome, seen: Profile | None) -> tuple[Finding, ...]:
     """Return what the rules say about a candidate that has just ended."""
+    return ask(ctx, evidence_of(ctx, attempt, outcome, seen))
+
+
+def ask(ctx: Context, evidence: Evidence) -> tuple[Finding, ...]:
+    """Return what the rules say about a candidate in this session, with what its advice has led to so far."""
     hints = hints_of(ctx)
-    evidence = evidence_of(ctx, attempt, outcome, seen)
     failed = failed_advice(ctx.history, hints)
     return find(msgspec.structs.replace(evidence, failed_advice=failed), hints, RULES)
 
@@ -142,9 +146,21 @@ def feedback(
         findings=found,
         round=_round_so_far(ctx.history),
         clock=series[-1].after if series else None,
+        device_ghz=gpu_clock.median_ghz(series),
+        stale_codes=_stale_codes(attempt),
         built=attempt.binaries is not None,
     )
-    return tell.feedback(told, evidence_of(ctx, attempt, outcome, seen))
+    evidence = evidence_of(ctx, attempt, outcome, seen)
+    if isinstance(outcome, Measured):
+        ctx.remember(attempt.number, Explained(told, evidence, attempt.plan.estimate))
+    return tell.feedback(told, evidence)
+
+
+def _stale_codes(attempt: Attempt) -> tuple[str, ...]:
+    """Codes that fired or held around the candidate's series, each once."""
+    coarse = attempt.coarse.stale_codes if attempt.coarse is not None else ()
+    gated = attempt.gate.stale_codes if attempt.gate is not None else ()
+    return tuple(dict.fromkeys(coarse + gated))
 
 
 def refused(

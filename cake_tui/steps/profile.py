@@ -1,16 +1,22 @@
-"""Step 11: counters of a candidate from its time, its build and the problem's own work (no profiler on ``c``)."""
+"""Step 11: counters of a candidate from its time, its build and the problem's own work, and a profiler's laid over."""
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
+
+import msgspec
 
 from cake_tui.ir.work import work
 from cake_tui.model.device import Device
 from cake_tui.model.facts import Profile, StaticFacts
+from cake_tui.model.lowered import LaunchPlan
 from cake_tui.model.measure import Series
 from cake_tui.model.outcome import Measured, Outcome
 from cake_tui.model.problem import Problem
+from cake_tui.steps import occupancy
+from cake_tui.steps.build import Binaries
 from cake_tui.steps.context import Attempt
 
 
@@ -20,8 +26,11 @@ def counters(
     time_us: float | None,
     facts: StaticFacts | None = None,
     imbalance_pct: float | None = None,
+    plan: LaunchPlan | None = None,
 ) -> Profile:
     """Return what is known of a candidate without a profiler; `time_us` None where it was never timed.
+
+    `plan` says how a GPU's kernel is launched.
 
     Memory throughput is the least traffic over the time against the memory's peak; `sm_busy_pct` the least
     arithmetic against the arithmetic peak of all cores. Neither exists where the device's peak is unknown.
@@ -31,6 +40,8 @@ def counters(
     busy = _share(least.flops, time_us, device.peak_gflops)
     facts = facts or StaticFacts()
     counted = [moves for moves in (facts.spill_stores, facts.spill_loads) if moves is not None]
+    launch = occupancy.widest(plan) if plan is not None and device.target == "cuda" else None
+    fit = occupancy.fit(launch, device, facts) if launch is not None else None
     return Profile(
         source="static" if memory is None and busy is None else "static+model",
         memory_throughput_pct=memory,
@@ -42,14 +53,36 @@ def counters(
         bytes_moved=least.bytes_moved,
         flops=least.flops,
         imbalance_pct=imbalance_pct,
+        max_dynamic_smem_bytes=None if launch is None else launch.smem_bytes,
+        smem_static_bytes=facts.smem_static_bytes if launch is not None else None,
+        blocks=None if launch is None else math.prod(launch.grid),
+        threads=None if launch is None else math.prod(launch.block),
+        occupancy_limit_pct=None if fit is None else fit.occupancy_pct,
+        occupancy_limiter=None if fit is None else fit.limiter,
+        waves=None if fit is None or not fit.blocks_per_sm else fit.waves,
     )
+
+
+def overlaid(static: Profile, counted: Profile) -> Profile:
+    """Lay a profiler's counters over what is known without one: what it did not count stays."""
+    known = {name: value for name, value in msgspec.structs.asdict(counted).items() if value not in (None, ())}
+    return msgspec.structs.replace(static, **known)
 
 
 def profile(problem: Problem, device: Device, attempt: Attempt, outcome: Outcome) -> Profile:
     """Return the profile of a candidate that got as far as `attempt`; without a time, what the build tells."""
-    facts = attempt.binaries.full_reply.facts if attempt.binaries is not None else None
     series = attempt.coarse.series if attempt.coarse is not None else ()
-    return counters(problem, device, time_of(outcome), facts, imbalance_pct(series))
+    if attempt.binaries is None:
+        return counters(problem, device, time_of(outcome), None, imbalance_pct(series))
+    return of_build(problem, device, attempt.binaries, time_of(outcome), imbalance_pct(series))
+
+
+def of_build(
+    problem: Problem, device: Device, built: Binaries, time_us: float | None, imbalance: float | None = None
+) -> Profile:
+    """Return the counters of a candidate that was built."""
+    plans = [plan for plan in built.full.lowered.plans if plan.shape == problem.shapes[-1]]
+    return counters(problem, device, time_us, built.full_reply.facts, imbalance, plans[0] if plans else None)
 
 
 def time_of(outcome: Outcome) -> float | None:

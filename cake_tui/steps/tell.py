@@ -48,6 +48,8 @@ class Told(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...] = ()
     round: Mapping[str, Any] = {}
     clock: Clock | None = None
+    device_ghz: float | None = None  # the device's own clock in the candidate's samples
+    stale_codes: tuple[str, ...] = ()
     built: bool = False  # it has binaries, however it ended
 
 
@@ -67,7 +69,7 @@ def feedback(told: Told, evidence: Evidence) -> Feedback:
         best_so_far=msgspec.structs.replace(told.best, avg_us=_known(told.best.avg_us)),
         findings=tuple(_advice(finding) for finding in told.findings),
         round=dict(told.round),
-        clock=None if told.clock is None else _clock(told.clock),
+        clock=None if told.clock is None else _clock(told, told.clock),
     )
 
 
@@ -163,11 +165,12 @@ def _advice(finding: Finding) -> Advice:
     )
 
 
-def _clock(clock: Clock) -> dict[str, Any]:
+def _clock(told: Told, clock: Clock) -> dict[str, Any]:
     """What was read of the machine, without what could not be."""
     values = msgspec.structs.asdict(clock)
     values.pop("mono")
     values.pop("read_mono")
+    values |= {"device_ghz": told.device_ghz, "stale_codes": told.stale_codes}
     return {name: value for name, value in values.items() if value not in (None, (), "")}
 
 

@@ -24,6 +24,7 @@ from cake_tui.store.reading import JournalReader
 
 Kind = Literal[
     "pause", "resume", "stop", "inject", "undo", "enable", "disable", "actions", "set", "mark", "revert",
+    "profile",
 ]  # fmt: skip
 KINDS: tuple[str, ...] = get_args(Kind)
 VERSION = 1

@@ -133,6 +133,25 @@ def _play_off(e: ev.PlayOffBegan, h: History) -> str:
     return f"play-off: {', '.join(f'#{number}' for number in e.candidates)} against the best"
 
 
+def _profiled(e: ev.Profiled, h: History) -> str:
+    if e.refused:
+        return f"no profiles: {e.refused}{f'; {e.cure}' if e.cure else ''}"
+    said = [f"#{number} {', '.join(one.label for one in found[:2])}" for number, found in e.findings if found]
+    said += [f"#{number} {why}" for number, why in e.failed]
+    names = ", ".join(f"#{number}" for number, _ in e.profiles)
+    took = figures.duration(e.seconds, exact=True)
+    return f"profiled {names or 'nothing'} in {took}" + (f": {'; '.join(said)}" if said else "")
+
+
+def _sanitized(e: ev.Sanitized, h: History) -> str:
+    if e.refused:
+        return f"{e.tool} of #{e.candidate}: {e.refused}{f'; {e.cure}' if e.cure else ''}"
+    if not e.errors:
+        return f"{e.tool} of #{e.candidate}: nothing found"
+    first = f": {e.complaints[0]}" if e.complaints else ""
+    return f"{e.tool} of #{e.candidate}: {e.errors} errors{first}"
+
+
 def _played_off(e: ev.PlayedOff, h: History) -> str:
     ended = "not decided" if e.ended is None else f"{kind_of(e.ended)}: {e.ended.reason}"
     said = ended if e.result is None else f"{e.result.decision}, {figures.gain(e.result.gain)}"
@@ -171,5 +190,7 @@ _LINES: dict[type[ev.Event], Callable[[Any, History], str]] = {
     ev.EvaluatorReplaced: _replaced,
     ev.PlayOffBegan: _play_off,
     ev.PlayedOff: _played_off,
+    ev.Profiled: _profiled,
+    ev.Sanitized: _sanitized,
     ev.ProposalDropped: lambda e, h: f"dropped {e.proposal.text}: {e.reason}",
 }

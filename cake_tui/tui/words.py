@@ -19,7 +19,7 @@ GROUPS: dict[str, frozenset[str]] = {
     }),
     "trouble": frozenset({
         "Noticed", "GuardFired", "PausedByGuard", "EvaluatorReplaced", "GapSeen", "Stalled", "StepLost",
-        "RequestRefused", "ProposalDropped", "EngineEnded",
+        "RequestRefused", "ProposalDropped", "EngineEnded", "Sanitized",
     }),
 }  # fmt: skip
 # What nobody reads one by one; shown only by "everything".
@@ -77,5 +77,7 @@ _TONES: dict[type[ev.Event], str | Callable[[Any], str]] = {
     ev.EvaluatorReplaced: "warn",
     ev.PlayOffBegan: "strong",
     ev.PlayedOff: _decided,
+    ev.Profiled: lambda e: "warn" if e.refused else "dim",
+    ev.Sanitized: lambda e: "bad" if e.errors else "warn" if e.refused else "dim",
     ev.ProposalDropped: "warn",
 }

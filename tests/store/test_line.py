@@ -43,6 +43,10 @@ def hostile_events() -> list[ev.Event]:
         ev.PlayedOff(candidate=0, against=0, seconds=1.0, result=result),
         ev.PlayedOff(candidate=0, against=0, seconds=1.0, ended=BuildFailed(reason=HOSTILE)),
         ev.ProposalDropped(proposal=proposal, reason=HOSTILE),
+        ev.Profiled(seconds=4.2, failed=((0, HOSTILE),)),
+        ev.Profiled(seconds=0.0, refused=HOSTILE, cure=HOSTILE),
+        ev.Sanitized(candidate=0, tool="racecheck", seconds=2.0, errors=3, complaints=(HOSTILE,)),
+        ev.Sanitized(candidate=0, tool="memcheck", seconds=0.0, refused=HOSTILE),
         ev.CandidateEnded(candidate=1, round=1, outcome=BuildFailed(reason=HOSTILE), proposal=proposal),
         ev.CandidateEnded(candidate=2, round=1, outcome=Measured(verdict="slower", avg_us=3.0)),
     ]
