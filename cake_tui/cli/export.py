@@ -19,7 +19,8 @@ from cake_tui.store import export, name, snapshot
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Session, format, file and candidate."""
     parser.add_argument("name", metavar="NAME", help="the session")
-    parser.add_argument("--format", metavar="F", default="c", help=f"one of {', '.join(registry.names('exporters'))}")
+    known = ", ".join(registry.names("exporters"))
+    parser.add_argument("--format", metavar="F", help=f"one of {known}; default: the kernel's own, c or cuda")
     parser.add_argument("--output", metavar="FILE", type=Path, help="default: NAME-CANDIDATE with the format's ending")
     parser.add_argument("--candidate", metavar="N", type=int, help="default: the best")
     parser.add_argument("--force", action="store_true", help="overwrite FILE")
@@ -29,10 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Export and say where the file is and what its kernel is."""
-    exporter: Exporter = registry.load("exporters", args.format)
+    wanted: Exporter | None = registry.load("exporters", args.format) if args.format else None
     folder = name.find(args.name, args.sessions)
     fold = snapshot.fold(folder)
     bundle = export.bundle(folder, fold.history, args.candidate, allow_simulated=args.allow_simulated)
+    exporter: Exporter = wanted or registry.load("exporters", bundle.lowered.target)
     path = args.output or Path(f"{args.name}-{bundle.candidate}{exporter.suffix}")
     export.save(path, exporter.write(bundle), force=args.force)
     time = figures.time(bundle.time_us) if bundle.time_us else "no time"

@@ -1,13 +1,14 @@
 """Compile an exported file, check its kernel against float64 and time it; say whether it holds what it says.
 
-First a C file alone, as anybody would: compiler, its own harness. Then the kernel in it through the
-product's check, with poisoned outputs, guard pages and exact inputs. Exit 7 where anything is wrong.
+First a C or CUDA file alone, as anybody would: compiler (nvcc for CUDA), its own harness. Then the kernel in it through
+the product's check, with poisoned outputs, guards around buffers and exact inputs. Exit 7 where anything is wrong.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -23,11 +24,13 @@ from cake_tui.cli._trial import RUN_LIMIT_S, said
 from cake_tui.errors import ENVIRONMENT, FOUND_WRONG, OK, Ended, UserError
 from cake_tui.executors.local import Local
 from cake_tui.exporters import Bundle, Exporter
+from cake_tui.model.device import Device, Target
 from cake_tui.model.facts import Agreement
 from cake_tui.model.jobs import BuildJob, Check, NotBuilt, Subject
 from cake_tui.steps import check
 
 SEED = 20_260_101
+BACKENDS: dict[Target, str] = {"c": "cpu", "cuda": "cuda"}
 HARNESS_LIMIT_S = 600.0
 
 
@@ -58,14 +61,18 @@ def run(args: argparse.Namespace) -> int:
     text = _text(args.file)
     exporter = _exporter(args.file, args.format)
     bundle = exporter.read(text)
-    backend: Backend = registry.load("backends", "cpu")
+    name = BACKENDS[bundle.lowered.target]
+    backend: Backend = registry.load("backends", name)
     device = backend.devices()[0]
     with tempfile.TemporaryDirectory(prefix="cake-tui-verify-") as scratch:
-        runs_alone = exporter.suffix == ".c"  # other formats are no programs: their kernel alone is checked
-        harness, reason = _alone(text, bundle, backend, Path(scratch)) if runs_alone else ({}, "")
+        compiler = _compiler(bundle, backend, device)
+        harness: dict[str, Any] = {}
+        reason = ""
+        if compiler is not None:  # else its kernel alone is checked
+            harness, reason = _alone(text, exporter, bundle, compiler, Path(scratch))
         agreement: Agreement | None = None
         if not reason:
-            executor = Local("cpu", Path(scratch) / "store", device)
+            executor = Local(name, Path(scratch) / "store", device)
             try:
                 agreement = _checked(executor, bundle)
             except Ended as ended:
@@ -105,12 +112,23 @@ def _exporter(path: Path, name: str | None) -> Exporter:
     raise UserError(f"{path}: no format has the ending {path.suffix or '(none)'}; name one with --format")
 
 
-def _alone(text: str, bundle: Bundle, backend: Backend, scratch: Path) -> tuple[dict[str, Any], str]:
+def _compiler(bundle: Bundle, backend: Backend, device: Device) -> tuple[str, ...] | None:
+    """Return what makes a program of the file, None where it is not here: NVRTC makes kernels only."""
+    if bundle.lowered.target == "cuda":
+        found = shutil.which("nvcc")
+        return None if found is None else (found,)
+    return backend.probe(device).command
+
+
+def _alone(
+    text: str, exporter: Exporter, bundle: Bundle, compiler: tuple[str, ...], scratch: Path
+) -> tuple[dict[str, Any], str]:
     """Compile the whole file and run its own harness; return its figures and why it failed, if it did."""
-    source, program = scratch / "export.c", scratch / "export"
+    source, program = (scratch / "export").with_suffix(exporter.suffix), scratch / "export"
+    command = exporter.command(bundle, compiler, str(source), str(program))
+    if command is None:
+        return {}, ""
     source.write_text(text, encoding="utf-8")
-    compiler = backend.probe(backend.devices()[0]).command
-    command = [*compiler, *bundle.lowered.options, str(source), "-o", str(program), "-lpthread", "-lm"]
     built = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if built.returncode != 0:
         first = next((line for line in built.stderr.splitlines() if "error" in line), built.stderr.strip()[:200])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -44,7 +45,12 @@ class Bundle(msgspec.Struct, frozen=True):
 class Exporter(Protocol):
     """What `PLUGIN` is."""
 
-    suffix: str  # of the file, with its dot
+    @property
+    def suffix(self) -> str:
+        """Of the file, with its dot."""
+
+    def command(self, bundle: Bundle, compiler: Sequence[str], source: str, program: str) -> tuple[str, ...] | None:
+        """Say how a compiler makes a program of the file; None for a format that is no program."""
 
     def write(self, bundle: Bundle) -> str:
         """Return the file's text; raises UserError where the bundle does not fit the format."""

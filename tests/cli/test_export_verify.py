@@ -90,7 +90,7 @@ def test_force_replaces_files_and_what_links_lead_to_and_nothing_else(finished: 
     [
         (("export", "nobody"), 2),
         (("export", "s", "--candidate", "999", "--allow-simulated"), 2),
-        (("export", "s", "--format", "cuda"), 2),
+        (("export", "s", "--format", "cuda", "--allow-simulated"), 2),
         (("export", "s", "--output", "no/such/folder/x.c", "--allow-simulated"), 2),
         (("verify", "no-such-file.c"), 2),
         (("verify", "."), 2),

@@ -13,6 +13,7 @@ from cake_tui.errors import UserError
 from cake_tui.exporters import Bundle, Exporter
 from cake_tui.model.history import History
 from cake_tui.store import export, snapshot
+from tests.exporters.bundles import cuda_bundle
 
 EXPORTERS = registry.names("exporters")
 
@@ -28,7 +29,10 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, History]:
     return path, snapshot.fold(path).history
 
 
-def bundles(session: tuple[Path, History]) -> list[Bundle]:
+def bundles(name: str, session: tuple[Path, History]) -> list[Bundle]:
+    """Return kernels that the format is for: a session's, for ``cuda`` two made for a GPU."""
+    if name == "cuda":
+        return [cuda_bundle("naive"), cuda_bundle("split_k")]
     path, history = session
     numbers = [row.number for row in history.rows if row.outcome == "Measured"]
     return [export.bundle(path, history, number, allow_simulated=True) for number in numbers]
@@ -38,7 +42,7 @@ def bundles(session: tuple[Path, History]) -> list[Bundle]:
 def test_every_kernel_of_a_session_is_written_and_read_back(name: str, session: tuple[Path, History]) -> None:
     exporter: Exporter = registry.load("exporters", name)
     assert exporter.suffix.startswith(".")
-    found = bundles(session)
+    found = bundles(name, session)
     assert len({bundle.lowered.structure for bundle in found}) >= 2
     for bundle in found:
         text = exporter.write(bundle)
@@ -59,7 +63,7 @@ def test_a_text_of_another_hand_is_the_users_mistake(name: str, text: str) -> No
 @pytest.mark.parametrize("name", EXPORTERS)
 def test_a_cut_file_is_refused(name: str, session: tuple[Path, History]) -> None:
     exporter: Exporter = registry.load("exporters", name)
-    text = exporter.write(bundles(session)[-1])
+    text = exporter.write(bundles(name, session)[-1])
     for length in (len(text) // 3, len(text) // 20):
         with pytest.raises(UserError):
             exporter.read(text[:length])
@@ -75,6 +79,9 @@ def test_the_command_writes_what_the_exporter_says_and_overwrites_nothing(
     wanted = ["export", "first", "--sessions", str(path.parent), "--format", name, "--output", str(target)]
     assert main([*wanted, "--candidate", "0"]) == 6  # simulated figures, and nobody asked for those
     assert not target.exists()
+    if name == "cuda":
+        assert main([*wanted, "--candidate", "0", "--allow-simulated"]) == 2  # the session's kernels are C
+        return
     assert main([*wanted, "--candidate", "0", "--allow-simulated"]) == 0
     written = target.read_text(encoding="utf-8")
     assert exporter.read(written).candidate == 0

@@ -9,6 +9,7 @@ from cake_tui.exporters import Bundle
 from cake_tui.model.problem import Problem, Shape
 from cake_tui.model.row import Peer
 from cake_tui.model.schedule import Schedule
+from tests.ir.devices import H200
 
 
 def problem(kernel: str = "matmul_bias_relu", m: int = 33, n: int = 47, k: int = 65) -> Problem:
@@ -30,4 +31,15 @@ def bundle(kernel: str = "matmul_bias_relu", structure: str = "packed", **change
         peers={"numpy": Peer(avg_us=4.0, ratio=1.231, against=12, threads=2, version="numpy 2.4")},
         versions={"cake_tui": "0.1.0"},
     )  # fmt: skip
+    return msgspec.structs.replace(made, **changes)
+
+
+def cuda_bundle(structure: str = "pipelined", **changes: object) -> Bundle:
+    """The same on an H200; odd sizes in m, so that tails are there."""
+    loaded = kernels.load("matmul_bias_relu", target="cuda")
+    wanted = msgspec.structs.replace(loaded, shapes=(Shape((("M", 190), ("N", 132), ("K", 260))),))
+    schedule = ir.default_schedule(wanted, structure, "cuda", H200)
+    program = ir.build(wanted, schedule, "cuda", H200, runtime_sizes=False)
+    lowered = ir.lower(program, "cuda", H200.arch, wanted.shapes)
+    made = msgspec.structs.replace(bundle(), problem=wanted, device=H200, lowered=lowered, schedule=schedule.text)
     return msgspec.structs.replace(made, **changes)

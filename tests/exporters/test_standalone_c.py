@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from cake_tui.errors import FOUND_WRONG, UserError
-from cake_tui.exporters.c import BEGIN, END, PLUGIN
+from cake_tui.exporters._standalone import BEGIN, END
+from cake_tui.exporters.c import PLUGIN
 from tests.exporters.bundles import bundle
 
 pytestmark = pytest.mark.cc

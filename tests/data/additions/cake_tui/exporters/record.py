@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from cake_tui.errors import UserError
@@ -12,6 +14,9 @@ class JsonRecord:
     """One object, sorted and indented."""
 
     suffix = ".json"
+
+    def command(self, bundle: Bundle, compiler: Sequence[str], source: str, program: str) -> None:
+        """It is no program."""
 
     def write(self, bundle: Bundle) -> str:
         """Return the record's text."""

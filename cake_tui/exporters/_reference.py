@@ -1,4 +1,4 @@
-"""The problem as C for the harness: buffers, launches and, where `value` says it, the float64 reference."""
+"""The problem as C and C++ for a harness: sizes, buffers and, where `value` says it, the float64 reference."""
 
 from __future__ import annotations
 
@@ -35,45 +35,34 @@ class _NoReference(Exception):
     """The value cannot be said in C."""
 
 
-def reference_text(problem: Problem, plan: LaunchPlan, threads: int) -> str:
-    """Return declarations for the harness: sizes, buffers, `launches[]` and `reference()`."""
+def buffer_order(problem: Problem, plan: LaunchPlan) -> dict[str, int]:
+    """Say where each buffer and workspace stands in the harness's list."""
+    names = [spec.name for spec in problem.buffers] + [space.name for space in plan.workspaces]
+    return {name: at for at, name in enumerate(names)}
+
+
+def declarations(problem: Problem, plan: LaunchPlan) -> str:
+    """Return declarations for a harness: sizes, tolerance and `cake_buffers[]`."""
     sizes = dict(plan.shape.sizes)
-    lines = ["", f"#define CAKE_THREADS {threads}", f"#define CAKE_TOLERANCE {problem.tolerance_abs!r}"]
+    lines = ["", f"#define CAKE_TOLERANCE {problem.tolerance_abs!r}"]
     lines += [f"#define CAKE_{name} {value}" for name, value in sizes.items()]
     lines += [
         "",
         "struct cake_buffer { const char *name; void *data; size_t count, element; int out; double scale; };",
         "static struct cake_buffer cake_buffers[] = {",
     ]
-    index: dict[str, int] = {}
     for spec in problem.buffers:
-        index[spec.name] = len(index)
         count = math.prod(evaluate_int(parse(extent), sizes) for extent in spec.shape)
-        scale = _scale(spec, sizes)
+        scale = float(evaluate(parse(spec.scale), sizes))
         out = int(spec.role != "in")
         lines.append(f'  {{"{spec.name}", 0, {count}, sizeof({C_TYPES[spec.dtype]}), {out}, {scale!r}}},')
-    for space in plan.workspaces:
-        index[space.name] = len(index)
-        lines.append(f'  {{"{space.name}", 0, {space.size_bytes}, 1, 1, 0.0}},')
-    lines += ["};", ""]
-    for at, launch in enumerate(plan.launches):
-        arguments = ", ".join(
-            str(sizes[one.name]) if one.kind == "size" else f"cake_buffers[{index[one.name]}].data"
-            for one in launch.arguments
-        )
-        lines.append(f"static void cake_task_{at}(const int *task) {{ {launch.entry}(task, {arguments}); }}")
-    lines.append("static const struct { void (*task)(const int *); int grid[3]; } cake_launches[] = {")
-    for at, launch in enumerate(plan.launches):
-        x, y, z = launch.grid
-        lines.append(f"  {{cake_task_{at}, {{{x}, {y}, {z}}}}},")
-    lines += ["};", ""]
-    lines += _reference(problem, index)
-    return "\n".join(lines) + "\n"
+    lines += [f'  {{"{space.name}", 0, {space.size_bytes}, 1, 1, 0.0}},' for space in plan.workspaces]
+    return "\n".join([*lines, "};", ""])
 
 
-def _scale(spec: BufferSpec, sizes: dict[str, int]) -> float:
-    """Read a buffer's scale, ``1/sqrt(K)``."""
-    return float(evaluate(parse(spec.scale), sizes))
+def reference_text(problem: Problem, plan: LaunchPlan) -> str:
+    """Return `cake_value()` and what it is applied to, or CAKE_NO_REFERENCE."""
+    return "\n".join(_reference(problem, buffer_order(problem, plan))) + "\n"
 
 
 def _reference(problem: Problem, index: dict[str, int]) -> list[str]:

@@ -1,0 +1,101 @@
+"""The standalone CUDA file: it reads back, compiles as it is, and on a GPU checks and times itself."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cake_tui import ir, kernels
+from cake_tui.errors import UserError
+from cake_tui.exporters import Bundle
+from cake_tui.exporters._standalone import BEGIN, END
+from cake_tui.exporters.c import PLUGIN as STANDALONE_C
+from cake_tui.exporters.cuda import PLUGIN
+from cake_tui.ir.text import parse
+from tests.exporters.bundles import bundle, cuda_bundle
+
+STRUCTURES = ("naive", "pipelined", "split_k", "warp_specialized")
+needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc here")
+
+
+def compiled(text: str, made: Bundle, folder: Path) -> Path:
+    source, program = folder / "export.cu", folder / "bench"
+    source.write_text(text, encoding="utf-8")
+    command = PLUGIN.command(made, ("nvcc", "-Werror", "all-warnings"), str(source), str(program))
+    done = subprocess.run(command or (), capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_reading_gives_back_what_was_written(structure: str) -> None:
+    made = cuda_bundle(structure)
+    assert PLUGIN.read(PLUGIN.write(made)) == made
+
+
+def test_it_says_how_to_run_it_in_its_first_lines() -> None:
+    made = cuda_bundle()
+    head = PLUGIN.write(made).splitlines()[:12]
+    run = "nvcc -O3 -gencode arch=compute_90a,code=sm_90a -std=c++17 FILE.cu -o bench && ./bench"
+    assert f"// run: {run}" in head
+    assert any("NVIDIA" in line or made.device.name in line for line in head)
+
+
+def test_a_kernel_of_the_other_target_is_refused_in_one_line() -> None:
+    for exporter, other in ((PLUGIN, bundle()), (STANDALONE_C, cuda_bundle())):
+        with pytest.raises(UserError, match="candidate 12 is for") as caught:
+            exporter.write(other)
+        assert "\n" not in str(caught.value)
+
+
+@needs_nvcc
+@pytest.mark.parametrize("structure", ["split_k"])
+def test_the_file_alone_compiles_without_a_warning(structure: str, tmp_path: Path) -> None:
+    """Split-k has two launches and a workspace; the other structures compile in the test on a GPU."""
+    made = cuda_bundle(structure)
+    assert compiled(PLUGIN.write(made), made, tmp_path).is_file()
+
+
+@needs_nvcc
+@pytest.mark.cuda
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_the_file_alone_checks_and_times_itself(structure: str, tmp_path: Path) -> None:
+    made = cuda_bundle(structure)
+    text = PLUGIN.write(made)
+    done = subprocess.run([compiled(text, made, tmp_path)], capture_output=True, text=True, check=False)
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["passed"], found["checked_rows"]) == (0, True, 190)
+    assert 0 < found["max_abs_err"] < 5e-5
+    assert 0 < found["fastest_us"] <= found["time_us"]
+
+
+@needs_nvcc
+@pytest.mark.cuda
+def test_the_harness_finds_a_wrong_kernel(tmp_path: Path) -> None:
+    made = cuda_bundle("tiled")
+    text = PLUGIN.write(made)
+    begin, end = text.index(BEGIN), text.index(END)
+    kernel = text[begin:end]
+    at = kernel.rfind("+=")
+    wrong = text[:begin] + kernel[:at] + "-=" + kernel[at + 2 :] + text[end:]
+    done = subprocess.run([compiled(wrong, made, tmp_path)], capture_output=True, text=True, check=False)
+    assert (done.returncode, json.loads(done.stdout)["passed"]) == (7, False)
+
+
+@needs_nvcc
+def test_tensor_maps_are_encoded_as_the_plan_has_them(tmp_path: Path) -> None:
+    """The copy engine's ring: a 128 x 16 box of a (row of K), a 16 x 128 box of b, innermost axis first."""
+    program = parse((Path(__file__).parents[1] / "programs" / "tma_ring.cake").read_text(encoding="utf-8"))
+    problem = kernels.load("matmul_bias_relu", target="cuda")
+    lowered = ir.lower(program, "cuda", "sm_90a", problem.shapes)
+    made = cuda_bundle(problem=problem, lowered=lowered)
+    text = PLUGIN.write(made)
+    assert "dims[] = {1024, 1024}, strides[] = {4096};" in text
+    assert "box[] = {16, 128};" in text
+    assert "box[] = {128, 16};" in text
+    assert "CU_TENSOR_MAP_SWIZZLE_64B" in text
+    assert compiled(text, made, tmp_path).is_file()
