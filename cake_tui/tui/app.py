@@ -11,6 +11,7 @@ from textual import events
 from textual.app import App
 from textual.binding import Binding
 from textual.screen import Screen
+from textual.timer import Timer
 
 from cake_tui import registry
 from cake_tui.config import user_name
@@ -31,6 +32,7 @@ from cake_tui.tui.views import View, until_next_step_s, view_of
 
 FAST_S, SLOW_S = 1.0, 10.0
 MESSAGE_S = 10.0
+SLICE_S = 0.5  # of reading at a time
 READINGS_S = 10.0  # how often readings are drawn while a guard holds the run
 
 
@@ -76,6 +78,7 @@ class CakeApp(App[int]):
         self.leaving: Callable[[], object] = lambda: None
         self._message_until = 0.0
         self._readings_at = 0.0
+        self._tick_timer: Timer | None = None
         self._main: Main | None = None
         self._view: View | None = None
 
@@ -95,12 +98,20 @@ class CakeApp(App[int]):
 
     def on_mount(self) -> None:
         """Read what is there and begin to tick."""
-        self.bridge.poll()
-        self._tick_timer = self.set_interval(SLOW_S if self.slow_link else FAST_S, self.tick)
-        self.call_after_refresh(self.repaint)
+        self._catch_up()
         if self.mistakes:
             more = f" (and {len(self.mistakes) - 1} more: ? lists them)" if len(self.mistakes) > 1 else ""
             self.say(self.mistakes[0] + more, "warn")
+
+    def _catch_up(self) -> None:
+        """Read a long record in slices, saying how far it is, then begin to tick."""
+        self.bridge.poll(SLICE_S)
+        if self.bridge.behind and self._main is not None:
+            self.call_after_refresh(self._main.headline.reading, self.bridge.share_read)
+            self.set_timer(0.01, self._catch_up)
+            return
+        self.set_pace(self.slow_link)
+        self.call_after_refresh(self.repaint)
 
     def tick(self) -> None:
         """Once a second: fold what is new and draw what it changed; a frozen screen reads nothing."""
@@ -224,9 +235,9 @@ class CakeApp(App[int]):
     def set_pace(self, slow: bool) -> None:
         """Choose how often the screen is drawn."""
         self.slow_link = slow
-        self._tick_timer.stop()
+        if self._tick_timer is not None:
+            self._tick_timer.stop()
         self._tick_timer = self.set_interval(SLOW_S if slow else FAST_S, self.tick)
-        self.say(f"slow link: one repaint every {SLOW_S:.0f} s" if slow else "one repaint a second")
 
     # -- requests --------------------------------------------------------------------------------------
 

@@ -5,7 +5,9 @@ Live, attached late and replayed are one path: a `Fold` of the journal's events 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -85,6 +87,8 @@ class Bridge:
         self.fold = Fold.empty()
         self._alive = alive or _lock_held
         self.engine_alive: bool | None = None
+        self.behind = False
+        self._reading: Iterator[Event] | None = None
         self._held: Now | None = None
 
     @property
@@ -101,21 +105,46 @@ class Bridge:
         """Freeze the moment, or go on."""
         self._held = self.now() if still else None
 
-    def poll(self) -> bool:
-        """Fold what the journal gained and read the telemetry; true where something new is there."""
-        changed = False
+    def poll(self, within_s: float = math.inf) -> bool:
+        """Fold what the journal gained and read the telemetry; true where something new is there.
+
+        After `within_s` the rest is left to the next call, and `behind` is true.
+        """
         if self.held:
-            return changed
-        for event in self.reader.poll():
-            if self.reader.restarted:
-                self.fold, self.reader.restarted = Fold.empty(), False
-            self.fold.apply(event)
-            changed = True
+            return False
+        changed = self._read(within_s)
         changed = self.telemetry.poll() or changed
         alive = self._alive(self.folder) if self._in_question() else False
         if alive != self.engine_alive:
             self.engine_alive, changed = alive, True
         return changed
+
+    @property
+    def share_read(self) -> float:
+        """How much of the journal is folded in, for a long one's first reading."""
+        return self.reader.share_read
+
+    def _read(self, within_s: float) -> bool:
+        end, changed = time.monotonic() + within_s, False
+        self._reading = self._reading or self.reader.poll()
+        for event in self._reading:
+            if self.reader.restarted:
+                self._forget()
+                self.reader.restarted = False
+            self._take(event)
+            changed = True
+            if time.monotonic() > end:
+                self.behind = True
+                return True
+        self._reading, self.behind = None, False
+        return changed
+
+    def _take(self, event: Event) -> None:
+        self.fold.apply(event)
+
+    def _forget(self) -> None:
+        """The journal was replaced."""
+        self.fold = Fold.empty()
 
     def event_age_s(self) -> float | None:
         """Seconds since the last event, never negative; monotonic on the machine that wrote it."""

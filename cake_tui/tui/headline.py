@@ -32,6 +32,11 @@ class Headline(LinesWidget):
             parts = [_state(view), [*_best(view), *_now(view)]]
         self.put([_line(line, width) for line in parts[:height]])
 
+    def reading(self, share: float) -> None:
+        """How far a long record has been read."""
+        self.put([_line([(100, ((" READING ", "accentword!"), (f" {figures.percent(share, 0)} of the record", "")))],
+                        self.size.width)])  # fmt: skip
+
 
 def _line(parts: list[Part], width: int) -> Line:
     """Join parts by two blanks, leaving out the least important ones until the line fits."""

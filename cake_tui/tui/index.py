@@ -35,6 +35,15 @@ class JournalIndex:
         """Lines that hold no event of this version."""
         return self._reader.skipped.lines + self._reader.skipped.newer
 
+    @property
+    def share_read(self) -> float:
+        """Read bytes over the file's."""
+        try:
+            size = self._reader.path.stat().st_size
+        except OSError:
+            return 1.0
+        return min(1.0, self._reader.offset / size) if size else 1.0
+
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:

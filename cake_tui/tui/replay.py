@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,22 +41,26 @@ class ReplayBridge(Bridge):
         """How many events are folded in."""
         return self._cursor
 
-    def poll(self) -> bool:
+    def poll(self, within_s: float = math.inf) -> bool:
         """Note what the journal gained; at first fold it to the end, later what a playing record reaches."""
-        first = not self._begun
-        for event in self.reader.poll():
-            if self.reader.restarted:
-                self.fold, self.moments, self._saved, self.reader.restarted = Fold.empty(), Moments(), [], False
-                self._cursor = 0
-            if first:
-                self.fold.apply(event)
-            self.moments.add(event, self.fold.history.elapsed_s if first else None)
-        if first:
+        self._read(within_s)
+        if self.behind:
+            return True
+        if not self._begun:
             self._begun = True
             self._cursor = len(self.reader)
             self._read_telemetry()
             return True
         return self._play_on()
+
+    def _take(self, event: Event) -> None:
+        if not self._begun:
+            self.fold.apply(event)
+        self.moments.add(event, None if self._begun else self.fold.history.elapsed_s)
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.moments, self._saved, self._cursor = Moments(), [], 0
 
     def place(self) -> str:
         """Where the cursor is, and whether it moves."""

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from textual.pilot import Pilot
 
 from cake_tui.model.history import History
 from cake_tui.model.measure import Clock
 from cake_tui.store.snapshot import fold as store_fold
 from cake_tui.store.telemetry import Beat, encode
-from cake_tui.tui.bridge import Bridge, Fold, Now
+from cake_tui.tui.app import CakeApp
+from cake_tui.tui.bridge import Bridge, Fold, Now, machine_now
+from cake_tui.tui.headline import Headline
 from cake_tui.tui.index import JournalIndex
 from cake_tui.tui.replay import ReplayBridge
 from cake_tui.tui.telemetry import Telemetry
 from cake_tui.tui.views import status_of, view_of
+from tests.tui.conftest import app_of
+from tests.tui.long import long_session
+from tests.tui.picture import text_of
+from tests.tui.pilot import play
 from tests.tui.sample import START, Sample
 
 
@@ -231,3 +239,37 @@ def test_telemetry_follows_a_rotation(tmp_path: Path) -> None:
     path.write_text(beat(6.0, 1.5) + "\n")
     assert telemetry.poll()
     assert telemetry.value("rate") == 1.5
+
+
+# -- long records --------------------------------------------------------------------------------------
+
+
+def test_a_long_record_is_read_in_slices_and_folds_to_the_same(finished_sample: Sample) -> None:
+    for kind in (Bridge, ReplayBridge):
+        whole, sliced = kind(finished_sample.folder), kind(finished_sample.folder)
+        whole.poll()
+        shares = []
+        while sliced.poll(1e-9) and sliced.behind:
+            shares.append(sliced.share_read)
+        assert len(shares) > 100
+        assert shares == sorted(shares)
+        assert 0.0 < shares[0] < 0.1
+        assert encoded(sliced.fold.history) == encoded(whole.fold.history)
+        assert sliced.cursor == whole.cursor
+
+
+def test_the_screen_says_how_far_it_has_read(tmp_path: Path) -> None:
+    """Pitfall 28: a day's record takes a moment; the screen is there before it is whole."""
+    sample = long_session(tmp_path / "first", 400, machine_now())
+    app = app_of(sample)
+    app.bridge.poll(1e-9)
+    seen = []
+
+    async def script(app: CakeApp, pilot: Pilot[int]) -> None:
+        app.query_one(Headline).reading(app.bridge.share_read)
+        seen.append(text_of(app).splitlines()[0])
+        await pilot.pause(0.2)
+        assert f"#{sample.number - 1} " in text_of(app)
+
+    play(app, script)
+    assert re.match(r" +READING +\d+ % of the record", seen[0])

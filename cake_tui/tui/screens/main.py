@@ -122,6 +122,7 @@ class Main(ReplayKeys, inherit_bindings=False):
     def action_slow(self) -> None:
         """Repaint every ten seconds, or every second."""
         self.viewer.set_pace(not self.viewer.slow_link)
+        self.viewer.say("slow link: one repaint every ten seconds" if self.viewer.slow_link else "one repaint a second")
 
     def action_redraw(self) -> None:
         """Draw every cell again."""
