@@ -1,0 +1,220 @@
+// matmul_bias_relu for sm_90a
+
+constexpr int M = 2000;
+constexpr int N = 2000;
+constexpr int K = 2048;
+constexpr int BM = 128;
+constexpr int BN = 128;
+constexpr int BK = 32;
+constexpr int S = 4;
+constexpr int G = 8;
+
+__device__ __forceinline__ float max_nan(float a, float b) {
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+
+__device__ __forceinline__ float relu(float x) { return max_nan(x, 0.0f); }
+
+using mbarrier = unsigned long long;
+
+__device__ __forceinline__ void barrier_init(mbarrier *barrier, int arrivals) {
+  const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(at), "r"(arrivals) : "memory");
+}
+
+// Lets the copy engine, and other blocks of a cluster, see barriers that were just made.
+__device__ __forceinline__ void barrier_init_fence() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+__device__ __forceinline__ void barrier_arrive(mbarrier *barrier) {
+  const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
+  asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];\n}" ::"r"(at) : "memory");
+}
+
+// One arrival; the phase also waits for so many bytes of bulk copies.
+__device__ __forceinline__ void barrier_expect(mbarrier *barrier, int bytes) {
+  const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
+  asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n}" ::"r"(at), "r"(bytes)
+               : "memory");
+}
+
+// Until the phase of that parity is over; the phase before the first one has parity 1 and is.
+__device__ __forceinline__ void barrier_wait(mbarrier *barrier, unsigned parity) {
+  const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
+  unsigned over = 0;
+  while (!over) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(over) : "r"(at), "r"(parity) : "memory");
+#else
+    asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(over) : "r"(at), "r"(parity) : "memory");
+#endif
+  }
+}
+
+template <int REGISTERS>
+__device__ __forceinline__ void set_max_registers_down() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+
+template <int REGISTERS>
+__device__ __forceinline__ void set_max_registers_up() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+
+struct __align__(64) tensor_map {
+  unsigned long long words[16];
+};
+
+__device__ __forceinline__ void tma_load(void *shared, const tensor_map *map, mbarrier *barrier, int c0) {
+  asm volatile("cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3}], [%2];"
+               ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(map),
+               "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))), "r"(c0) : "memory");
+}
+
+__device__ __forceinline__ void tma_load(void *shared, const tensor_map *map, mbarrier *barrier, int c0, int c1) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
+               ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(map),
+               "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))), "r"(c0), "r"(c1) : "memory");
+}
+
+__device__ __forceinline__ void tma_load(void *shared, const tensor_map *map, mbarrier *barrier, int c0, int c1, int c2) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
+               ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(map),
+               "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))), "r"(c0), "r"(c1), "r"(c2) : "memory");
+}
+
+template <int N, typename T>
+struct __align__(N * sizeof(T)) Vector {
+  T at[N];
+};
+
+template <int N, typename T>
+__device__ __forceinline__ void load_vector(T *to, const T *from) {
+  const Vector<N, T> vector = *reinterpret_cast<const Vector<N, T> *>(from);
+#pragma unroll
+  for (int n = 0; n < N; ++n) to[n] = vector.at[n];
+}
+
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T *to, const T *from) {
+  Vector<N, T> vector;
+#pragma unroll
+  for (int n = 0; n < N; ++n) vector.at[n] = from[n];
+  *reinterpret_cast<Vector<N, T> *>(to) = vector;
+}
+
+template <typename A, typename B>
+__device__ constexpr auto ceil_div(A a, B b) {
+  return (a + b - 1) / b;
+}
+
+template <typename A, typename B>
+__device__ constexpr auto least(A a, B b) {
+  return a < b ? a : b;
+}
+
+// --- kernel ---
+extern "C" __global__ void __launch_bounds__(384, 1) main_(const float *__restrict__ bias, float *__restrict__ y,
+    const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map) {
+  extern __shared__ __align__(128) unsigned char shared_memory[];
+  float *a_tile = reinterpret_cast<float *>(shared_memory);
+  float *b_tile = reinterpret_cast<float *>(shared_memory + 65536);
+  mbarrier *full_a = reinterpret_cast<mbarrier *>(shared_memory + 131072);
+  mbarrier *full_b = reinterpret_cast<mbarrier *>(shared_memory + 131104);
+  mbarrier *free = reinterpret_cast<mbarrier *>(shared_memory + 131136);
+  if (threadIdx.x == 0) {
+    for (int slot = 0; slot < S; ++slot) {
+      barrier_init(&full_a[slot], 1);
+      barrier_init(&full_b[slot], 1);
+      barrier_init(&free[slot], 256);
+    }
+    barrier_init_fence();
+  }
+  __syncthreads();
+  if (threadIdx.x < 128) {
+    set_max_registers_down<40>();
+    if (threadIdx.x == 0) {
+      unsigned free_phase = ~0u;
+      for (int tile = blockIdx.x; tile < ceil_div(M, BM) * ceil_div(N, BN); tile += 132) {
+        const int first_row = tile / (G * ceil_div(N, BN)) * G;
+        const int rows = least(G, ceil_div(M, BM) - first_row);
+        const int m = first_row + tile % (G * ceil_div(N, BN)) % rows;
+        const int n = tile % (G * ceil_div(N, BN)) / rows;
+        for (int k = 0; k < K / BK; ++k) {
+          const int slot = k % S;
+          barrier_wait(&free[slot], free_phase >> slot & 1);
+          free_phase ^= 1u << slot;
+          barrier_expect(&full_a[slot], 4 * BM * BK);
+          tma_load(&a_tile[slot * BM * BK], &a_map, &full_a[slot], k * BK, m * BM);
+          barrier_expect(&full_b[slot], 4 * BK * BN);
+          tma_load(&b_tile[slot * BK * BN], &b_map, &full_b[slot], n * BN, k * BK);
+        }
+      }
+    }
+  } else {
+    set_max_registers_up<232>();
+    unsigned full_a_phase = 0;
+    unsigned full_b_phase = 0;
+    const int thread = threadIdx.x - 128;
+    const int ty = thread / 16;
+    const int tx = thread % 16;
+    for (int tile = blockIdx.x; tile < ceil_div(M, BM) * ceil_div(N, BN); tile += 132) {
+      const int first_row = tile / (G * ceil_div(N, BN)) * G;
+      const int rows = least(G, ceil_div(M, BM) - first_row);
+      const int m = first_row + tile % (G * ceil_div(N, BN)) % rows;
+      const int n = tile % (G * ceil_div(N, BN)) / rows;
+      float acc[8][8] = {};
+      for (int k = 0; k < K / BK; ++k) {
+        const int slot = k % S;
+        barrier_wait(&full_a[slot], full_a_phase >> slot & 1);
+        full_a_phase ^= 1u << slot;
+        barrier_wait(&full_b[slot], full_b_phase >> slot & 1);
+        full_b_phase ^= 1u << slot;
+        #pragma unroll 8
+        for (int kk = 0; kk < BK; ++kk) {
+          float left[8];
+          #pragma unroll
+          for (int ii = 0; ii < 8; ++ii) {
+            const int at = (ii / 4) * 64 + ty * 4 + ii % 4;
+            left[ii] = a_tile[(slot * BM + at) * BK + kk];
+          }
+          float right[8];
+          #pragma unroll
+          for (int ii = 0; ii < 8; ii += 4)
+            load_vector<4>(&right[ii], &b_tile[(slot * BK + kk) * BN + ii * 16 + tx * 4]);
+          #pragma unroll
+          for (int ii = 0; ii < 8; ++ii) {
+            #pragma unroll
+            for (int jj = 0; jj < 8; ++jj)
+              acc[ii][jj] += left[ii] * right[jj];
+          }
+        }
+        barrier_arrive(&free[slot]);
+      }
+      #pragma unroll
+      for (int ii = 0; ii < 8; ++ii) {
+        #pragma unroll
+        for (int jj = 0; jj < 8; jj += 4) {
+          const int row = (ii / 4) * 64 + ty * 4 + ii % 4;
+          const int i = m * BM + row;
+          const int j = n * BN + jj * 16 + tx * 4;
+          if (i < M && j < N) {
+            float value[4];
+            float bias_vector[4];
+            load_vector<4>(bias_vector, &bias[j]);
+            #pragma unroll
+            for (int v = 0; v < 4; ++v)
+              value[v] = relu(acc[ii][jj + v] + bias_vector[v]);
+            store_vector<4>(&y[i * N + j], value);
+          }
+        }
+      }
+    }
+  }
+}
