@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.metadata
 import importlib.util
 import shutil
 import subprocess
@@ -27,13 +28,32 @@ def find_compiler() -> tuple[str, ...]:
     if wanted == "nvrtc":
         if importlib.util.find_spec("cupy_backends") is None or importlib.util.find_spec("cupy") is None:
             raise UserError(f"CuPy is not installed; {INSTALL}", ENVIRONMENT)
-        return (sys.executable, "-P", str(NVRTC))
+        library = nvrtc_library()
+        if library is None:
+            return (sys.executable, "-P", str(NVRTC))
+        return (sys.executable, "-I", "-S", str(NVRTC), "--library", library)
     found = shutil.which(wanted)
     if found is None:
         raise UserError(
             f"CAKE_TUI_CUDA_COMPILER: no {wanted} here; give the path of an nvcc, or unset it for NVRTC", ENVIRONMENT
         )
     return (found,)
+
+
+@functools.lru_cache(maxsize=1)
+def nvrtc_library() -> str | None:
+    """Return the file of the NVRTC that CuPy uses, looked for in its order: NVIDIA's wheels, then a toolkit.
+
+    None where it is elsewhere: CuPy's own bindings find it then, half a second later.
+    """
+    major = "12" if importlib.util.find_spec("cupy") and _installed("cupy-cuda12x") else "13"
+    wheels = [Path(place) for place in _wheel_folders()]
+    places = [
+        *(place / f"cu{major}" / "lib" for place in wheels), *(place / "cuda_nvrtc" / "lib" for place in wheels),
+        *(Path(root) / "lib64" for root in _roots()),
+    ]  # fmt: skip
+    found = (place / f"libnvrtc.so.{major}" for place in places)
+    return next((str(path) for path in found if path.is_file()), None)
 
 
 def is_nvcc(command: Sequence[str]) -> bool:
@@ -117,11 +137,23 @@ def include_folders() -> tuple[str, ...]:
 @functools.lru_cache(maxsize=1)
 def _roots() -> tuple[str, ...]:
     """Return folders of CUDA's files: NVIDIA's wheels, then a toolkit."""
-    spec = importlib.util.find_spec("nvidia")
-    wheels = [Path(place) / "cu13" for place in (spec.submodule_search_locations or [])] if spec else []
+    wheels = [Path(place) / "cu13" for place in _wheel_folders()]
     nvcc = shutil.which("nvcc")
     toolkits = [Path("/usr/local/cuda"), *([Path(nvcc).resolve().parents[1]] if nvcc else [])]
     return tuple(str(place) for place in (*toolkits, *wheels) if place.is_dir())
+
+
+def _wheel_folders() -> list[str]:
+    spec = importlib.util.find_spec("nvidia")
+    return list(spec.submodule_search_locations or []) if spec else []
+
+
+def _installed(distribution: str) -> bool:
+    try:
+        importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def _which(place: Path) -> str | None:
