@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from cake_tui.model.measure import Clock, Series, Stale
 
 OLD_S = 0.05  # S1: a reading farther off the timed section than this
-UNLIKE = 0.005  # S3: mean clocks of both arms differ by more
+UNLIKE = 0.005  # S3: mean clocks of both arms differ by more over `PAIRS` pairs
+PAIRS = 4  # fewer scatter more: single samples of 2 ms differ by 0.2 to 0.4 % on an H200 by themselves
 HEAT = ("hardware slowdown", "software thermal slowdown", "hardware thermal slowdown", "power brake")
 HEAT_COUNTERS = ("thermal", "software thermal slowdown", "hardware thermal slowdown", "power brake")
 CAP = "power cap"
@@ -39,7 +40,7 @@ def unlike(series: Series) -> float | None:
     if not holder or not candidate:
         return None
     off = statistics.fmean(candidate) / statistics.fmean(holder) - 1.0
-    return off if abs(off) > UNLIKE else None
+    return off if abs(off) > UNLIKE * max(1.0, math.sqrt(PAIRS / len(candidate))) else None
 
 
 def throttled(series: Series) -> str | None:

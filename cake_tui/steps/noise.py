@@ -108,7 +108,8 @@ class Guard:
         return tuple(dict.fromkeys([*(one.code for one in self._fired), *self._flags]))
 
     def watched(self, take: Take, wait: Callable[[], None] | None = None) -> Take:
-        """Return a `take` that gives only series to believe; `wait` is called every 50 ms of a pause."""
+        """Return a `take` for one match that gives only series to believe; `wait` is called every 50 ms of a pause."""
+        self._state = msgspec.structs.replace(self._state, unlike=0)
 
         def guarded(ask: Ask) -> Series:
             while True:
@@ -134,7 +135,7 @@ class Guard:
         return judgement.keep
 
     def calibrated(self, before: float | None, now: float) -> None:
-        """Compare two pair noises of the session: noise that doubled is foreign load (S9), gone on with."""
+        """Compare two pair noises of one kernel: noise that doubled is foreign load (S9), gone on with."""
         self.calibration_due = False
         if before is not None and now >= DOUBLED * before:
             saw = f"pair noise {now:.2%}, before {before:.2%}"

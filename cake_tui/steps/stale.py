@@ -36,7 +36,7 @@ MORE_STEAL_PCT = 5.0  # S9: so much more of the time taken by the hypervisor
 REFILL_S = 0.02  # of pauses, that each kept series earns: about a tenth of the time
 MOST_HALVINGS = 6
 COOL_S = 180.0  # S5: in all, until the guard goes on with a hot device
-UNLIKE_REPEATS = 3  # S3: so often, then it is the candidate itself that moves the clock
+UNLIKE_REPEATS = 3  # S3: so often a match, then it is the candidate itself that moves the clock
 MORE_BYTES = 64e6  # S9: so much more device memory held by others
 LEARN_SERIES = 5  # the normal rate is the median of the first so many
 WIDER = 1.5  # a state taken as normal is given this much room
@@ -196,9 +196,9 @@ def judge(state: State, series: Series, refusals: int) -> tuple[State, Judgement
         return _refuse(state, streak, check, saw, refusals)
     off = gpu_clock.unlike(series)
     if off is not None and state.unlike < UNLIKE_REPEATS:
-        saw = f"the clock ran {off:+.2%} for the candidate"
-        stale = Stale("S3", saw, f"series dropped and repeated, {state.unlike + 1} of {UNLIKE_REPEATS}")
-        return msgspec.structs.replace(state, unlike=state.unlike + 1), Judgement(keep=False, stale=(stale,))
+        first = Stale("S3", f"the clock ran {off:+.2%} for the candidate", f"repeated, {UNLIKE_REPEATS} times at most")
+        stale = (first,) if state.unlike == 0 else ()
+        return msgspec.structs.replace(state, unlike=state.unlike + 1), Judgement(keep=False, stale=stale)
     state, judgement = _keep(state, series)
     if not state.refused:
         return state, judgement

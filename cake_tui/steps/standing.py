@@ -21,9 +21,7 @@ def observe(state: State, series: Series) -> tuple[State, Judgement]:
     """What is on record about a series that is kept: codes that hold are journaled when they begin, not each time."""
     stale = list(gpu_clock.standing(series, state.had_reading))
     off, label = gpu_clock.unlike(series), ""
-    if off is None:
-        state = msgspec.structs.replace(state, unlike=0)
-    else:
+    if off is not None:
         label = f"power-limited, clock differs {off:+.2%}"
         stale.append(Stale("S3", f"the clock ran {off:+.2%} for the candidate", f"kept by wall time: {label}"))
     if state.hot and (saw := gpu_clock.throttled(series)) is not None:

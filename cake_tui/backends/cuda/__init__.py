@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from cake_tui.backends import Backend, Compiler, Host
+from cake_tui.backends import Backend, Compiler, Host, Inspector
 from cake_tui.backends.cuda import static
 from cake_tui.backends.cuda.compilers import find_compiler, kernel_command, test_compile, version
 from cake_tui.backends.cuda.devices import local_devices
@@ -55,6 +55,13 @@ class CudaBackend:
     def build_in_process(self, job: BuildJob, device: Device) -> BuildReply | None:
         """CUDA is never built without a compiler."""
         return None
+
+    @property
+    def inspector(self) -> Inspector:
+        """The profiler and the memory checker."""
+        from cake_tui.backends.cuda.inspector import INSPECTOR
+
+        return INSPECTOR
 
     def host(self, store: Path, device: Device) -> Host:
         """Make the evaluator's side; imports CuPy and creates the context."""
