@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cake_tui.ir.analysis.affine import Affine, Scope
+from cake_tui.ir.analysis.affine import Affine, Scope, quotient
 from cake_tui.ir.analysis.forms import Unbounded, form_of
 from cake_tui.ir.expr import OPPOSITE, Binary, Expr, Name, Unary, names_in
 from cake_tui.ir.program import Program
@@ -148,8 +148,17 @@ class Proofs:
         return self._proofs[condition]
 
     def _tested(self, form: Affine) -> bool:
-        """Whether a test in front says it: the builders' guards ask just what their loops tested."""
-        return any(fact.terms == form.terms and form.constant <= fact.constant for fact in self._known)
+        """Whether a test in front says it, or so many times it: ``i < n`` for ``16*i + 15 < 16*n``."""
+        for fact in self._known:
+            if fact.terms == form.terms and form.constant <= fact.constant:
+                return True
+            if not fact.terms or fact.names != form.names:
+                continue
+            factor = quotient(form.terms[0][1], fact.terms[0][1])
+            scaled = fact.times(factor)
+            if factor > 0 and scaled.terms == form.terms and form.constant <= scaled.constant:
+                return True
+        return False
 
     def _at_most_zero(self, condition: Expr) -> Affine | None:
         """Return the form that is at most 0 exactly where a comparison of whole numbers holds."""
