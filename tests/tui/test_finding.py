@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from cake_tui.tui.app import CakeApp
 from cake_tui.tui.panes import log
 from tests.tui.conftest import app_of
-from tests.tui.picture import text_of
+from tests.tui.picture import rows_of, text_of
 from tests.tui.pilot import play, press, settle, text_after
 from tests.tui.sample import Sample
 
