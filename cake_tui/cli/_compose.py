@@ -177,7 +177,11 @@ def _story(session: sessions.Session, engine: Engine, history: History, menu: Li
             agent=make_agent(created.agent),
             executor=executor,
             correction=Correction(),
-            guard=Guard(Settings.from_flat(history.settings).running.guard_refusals, monitor_of(history.device)),
+            guard=Guard(
+                Settings.from_flat(history.settings).running.guard_refusals,
+                monitor_of(history.device),
+                say=engine.tell,
+            ),
             wait=engine.wait,
             goal=parse_goal(created.goal, history.problem.peers) if created.goal else None,
             texts=origin.texts if origin is not None else {},

@@ -111,6 +111,11 @@ class Engine:
         if self._stop_reason is not None:
             raise Stopping
 
+    def tell(self, text: str) -> None:
+        """Show people at once what the run waits for, beside the record; an empty text takes it away."""
+        self._heart.note = text
+        self.session.lock.note(text)
+
     # -- the run ---------------------------------------------------------------------------------------
 
     def begin(
@@ -311,8 +316,7 @@ class Engine:
             if free_bytes(self.session.path) >= size + SPARE_BYTES or tries % 20 == 0:
                 break
             self._say_full(path)
-        self._heart.note = ""
-        self.session.lock.note("")
+        self.tell("")
         self._watch.add(ev.GapSeen(seconds=self._clocks.mono() - began, what="no space"))
         if free_bytes(self.session.path) >= size + SPARE_BYTES:
             waited = figures.duration(self._clocks.mono() - began, exact=True)
@@ -322,8 +326,7 @@ class Engine:
         now = self._clocks.mono()
         free = free_bytes(self.session.path)
         text = f"PAUSED: no space in {self.session.path}: {free} bytes free, cannot write {path.name}"
-        self._heart.note = text
-        self.session.lock.note(text)
+        self.tell(text)
         if now - self._full_said_at >= FULL_SAID_EVERY_S:
             self._full_said_at = now
             self._voice.say(text)

@@ -23,7 +23,7 @@ from cake_tui.model.problem import BufferSpec, Family, Problem, Role, Shape
 from cake_tui.toml import Mistakes, Table, read_document, read_text, shown
 
 PEERS: Mapping[str, tuple[str, ...]] = {"c": ("numpy",), "cuda": ("cublas", "torch")}
-DTYPES = ("f32", "f64", "f16", "bf16", "i32", "u8")  # of buffers; tf32 is a way to compute
+DTYPES = ("f32", "f64", "f16", "i32", "u8")  # that a reference can hold: numpy has no bf16; tf32 is a way to compute
 FILLS = ("normal", "uniform", "zeros", "ones", "integers")
 _SIZE = re.compile(r"[A-Z][A-Za-z0-9_]{0,31}")
 _BUFFER = re.compile(r"[a-z][a-z0-9_]{0,31}")

@@ -19,6 +19,9 @@ DOUBLED = 2.0
 PAUSE_SLICE_S = 0.05
 DISTURBING = {"S2", "S5", "S9"}  # codes under which a result that was left open may be tried again
 
+Say = Callable[[str], None]
+"""Shows people what is waited for, at once; an empty text takes it away."""
+
 Rest = Callable[[float, Callable[[], None] | None], None]
 """Waits so many seconds, calling the second argument meanwhile."""
 
@@ -77,14 +80,18 @@ class Guard:
     """Takes series again that were measured under stale clocks, and keeps what it did until it is journaled.
 
     `refusals` in a row make it take the state that it sees as normal. `monitor` adds load, steal and
-    temperature to the clocks of each series where the evaluator did not read them.
+    temperature to the clocks of each series where the evaluator did not read them. What happened is journaled
+    after the measurement; `say` shows meanwhile why it takes so long.
     """
 
-    def __init__(self, refusals: int = 5, monitor: Reader | None = None, rest: Rest = rest) -> None:
+    def __init__(
+        self, refusals: int = 5, monitor: Reader | None = None, rest: Rest = rest, say: Say = lambda _: None
+    ) -> None:
         self.refusals = refusals
         self.calibration_due = False  # the pair noise of before does not hold; set to False when it was taken
         self._monitor = monitor
         self._rest = rest
+        self._say = say
         self._state = normal.State()
         self._fired: list[Stale] = []
         self._flags: list[str] = []
@@ -131,7 +138,13 @@ class Guard:
         if judgement.rebaseline:
             self._rebaselined = series
         self.calibration_due |= judgement.recalibrate
-        self._rest(judgement.pause_s, wait)
+        if judgement.pause_s > 0.0:
+            seen = "; ".join(f"{one.code}: {one.saw}" for one in judgement.stale)
+            self._say(f"waiting {judgement.pause_s:.1f} s for a steady machine: {seen}")
+            try:
+                self._rest(judgement.pause_s, wait)
+            finally:
+                self._say("")
         return judgement.keep
 
     def calibrated(self, before: float | None, now: float) -> None:

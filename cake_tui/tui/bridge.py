@@ -89,6 +89,7 @@ class Bridge:
         self.engine_alive: bool | None = None
         self.behind = False
         self._reading: Iterator[Event] | None = None
+        self.note = ""  # what the engine waits for, where its record cannot say it yet
         self._held: Now | None = None
 
     @property
@@ -115,8 +116,9 @@ class Bridge:
         changed = self._read(within_s)
         changed = self.telemetry.poll() or changed
         alive = self._alive(self.folder) if self._in_question() else False
-        if alive != self.engine_alive:
-            self.engine_alive, changed = alive, True
+        note = _note_of(self.folder) if alive else ""
+        if (alive, note) != (self.engine_alive, self.note):
+            self.engine_alive, self.note, changed = alive, note, True
         return changed
 
     @property
@@ -182,3 +184,8 @@ class Bridge:
 def _lock_held(folder: Path) -> bool | None:
     """Whether an engine holds the session's lock."""
     return engine_of(folder) is not None
+
+
+def _note_of(folder: Path) -> str:
+    holder = engine_of(folder)
+    return holder.note if holder is not None else ""

@@ -56,6 +56,8 @@ def _state(view: View) -> list[Part]:
         parts.append((99, ((" SCREEN FROZEN ", "accentword!"),)))
     if status.detail:
         parts.append((88 if view.replay else 70, ((status.detail, ""),)))
+    if view.note:
+        parts.append((98, ((fmt.visible(view.note, 60), "warnword"),)))
     hours, wanted = view.budget("hours", 0), int(view.budget("candidates", 0))
     spent = figures.duration(view.elapsed_s) + (f" of {figures.duration(hours * 3600)}" if hours else "")
     parts.append((80, ((spent, "strong"),)))

@@ -54,6 +54,7 @@ class View:
     frozen: bool = False
     ascii: bool = False
     damaged: int = 0
+    note: str = ""  # what the engine waits for, as it says itself
     pending: Mapping[str, str] = field(default_factory=dict)  # request id -> what was asked, not yet answered
 
     @property
@@ -104,6 +105,7 @@ def view_of(
         frozen=frozen,
         ascii=ascii,
         damaged=bridge.fold.damaged + bridge.reader.skipped,
+        note=bridge.note,
         pending=pending or {},
     )
 

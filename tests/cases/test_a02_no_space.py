@@ -17,7 +17,7 @@ import pytest
 
 from cake_tui.model import event as ev
 from cake_tui.store.lock import read_holder
-from tests.cases.shell import SLOW, Shell, events, gone, log_of, variations
+from tests.cases.shell import SLOW, Shell, events, gone, log_of, screen, variations
 from tests.engine.scripted import folded, until
 
 CAN_MOUNT = (
@@ -168,6 +168,8 @@ def test_a_limit_on_file_sizes_is_a_full_disk_too(shell: Shell) -> None:
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (size + 100, resource.RLIM_INFINITY))
     until(lambda: "no space" in note_of(session))
     assert "journal.jsonl" in note_of(session)
+    with screen(shell, "attach", "a") as terminal:
+        until(lambda: b"no space in" in terminal.read(0.1), 20)
     record = (session / "journal.jsonl").read_bytes()
     assert record.endswith(b"\n")
     time.sleep(0.3)

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from cake_tui import kernels
+from cake_tui.backends._inputs import DTYPES as SERVED
 from cake_tui.errors import UserError
+from cake_tui.kernels.source import DTYPES
 from cake_tui.model.problem import Shape
 
 ROOT = Path(__file__).parents[2]
@@ -81,6 +83,10 @@ def test_a_template_takes_buffers_and_shapes_of_the_kernel_it_must_equal() -> No
         kernels.load("matmul_bias_relu_template", target="cuda")
 
 
+def test_every_dtype_of_a_buffer_can_be_checked_against_a_reference() -> None:
+    assert set(DTYPES) == set(SERVED)
+
+
 def test_a_working_folders_kernel_comes_before_the_packaged_one() -> None:
     write(SHIPPED.replace("512", "64"), name="matmul_bias_relu")
     assert kernels.load("matmul_bias_relu", target="c").shapes == (Shape((("M", 64), ("N", 64), ("K", 64))),)
@@ -121,6 +127,7 @@ ONE = [
     ('shape = ["N"]', 'shape = ["P"]', ("buffers[3].shape[1]", "unknown name P; allowed: M, N, K")),
     ('shape = ["N"]', "shape = []", ("buffers[3].shape", "at least one extent")),
     ('name = "bias", dtype = "f32"', 'name = "bias", dtype = "f31"', ("buffers[3].dtype", 'did you mean "f32"?')),
+    ('name = "bias", dtype = "f32"', 'name = "bias", dtype = "bf16"', ("allowed: f32, f64, f16, i32",)),
     ('name = "bias", dtype', 'nam = "bias", dtype', ("buffers[3].nam: unknown key",)),
     ('name = "bias"', 'name = "a"', ('a second buffer "a"',)),
     ('name = "bias"', 'name = "Bias!"', ('found "Bias!"',)),

@@ -152,6 +152,19 @@ class Readings:
         return Clock(float(self.count), rate=9.9, load=0.5, steal_pct=1.0, temperature_c=50.0)
 
 
+def test_a_pause_is_said_while_it_lasts() -> None:
+    shown: list[str] = [""]
+    seen: list[str] = []
+    guard, machine = Guard(rest=lambda seconds, wait: seen.append(shown[-1]), say=shown.append), Machine(1.98)
+    gated(guard, machine)
+    machine.load = 4.0
+    gated(guard, machine)
+    assert seen
+    for text in seen:
+        assert re.match(r"waiting \d+\.\d s for a steady machine: S9: .*tasks", text), text
+    assert shown[-1] == ""
+
+
 def test_monitor_fills_in_what_the_evaluator_did_not_read() -> None:
     monitor = Readings()
     guard = Guard(monitor=monitor)
