@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from cake_tui import registry
 from cake_tui.tui.app import CakeApp, load_panes
-from cake_tui.tui.keys import KEYS
+from cake_tui.tui.keys import KEYS, here
 from cake_tui.tui.pane import Pane
 from tests.tui.conftest import app_of
 from tests.tui.picture import text_of
@@ -52,8 +52,9 @@ def test_every_pane_draws_an_empty_and_a_full_view(
     play(app, script, size)
 
 
-def test_no_key_is_bound_twice() -> None:
-    everywhere = [key.strip() for entry in KEYS for key in entry.keys.split(",")]
+@pytest.mark.parametrize("replay", [False, True], ids=["live", "replay"])
+def test_no_key_is_bound_twice(replay: bool) -> None:
+    everywhere = [key.strip() for entry in here(replay) for key in entry.keys.split(",")]
     assert len(set(everywhere)) == len(everywhere)
     assert len({entry.id for entry in KEYS}) == len(KEYS)
     scrolling = [key for binding in Pane.BINDINGS for key in binding.key.split(",")]
