@@ -164,8 +164,10 @@ class NvmlMonitor:
         return self._sm_max
 
     def _temperature(self, gone: list[str]) -> float | None:
-        found = self._ask("temperature_c", gone, "nvmlDeviceGetTemperatureV", 0)
-        return found if found is not None else self._ask("temperature_c", gone, "nvmlDeviceGetTemperature", 0)
+        found = self._ask("", gone, "nvmlDeviceGetTemperatureV", 0)
+        if found is not None:
+            return self._note("temperature_c", found, "")
+        return self._ask("temperature_c", gone, "nvmlDeviceGetTemperature", 0)
 
     def _reasons(self, gone: list[str]) -> tuple[str, ...]:
         """Return why the clock is what it is; bits that nobody has named yet keep their number."""
