@@ -12,7 +12,7 @@ import random
 import time
 from collections.abc import Generator, Sequence
 
-from cake_tui.errors import ENVIRONMENT, Ended, UserError
+from cake_tui.errors import ENVIRONMENT, DeviceLost, Ended, UserError
 from cake_tui.model import event as ev
 from cake_tui.model.measure import GateResult
 from cake_tui.model.move import Proposal
@@ -31,7 +31,21 @@ Events = Generator[ev.Event, None, None]
 
 
 def run(ctx: Context) -> Generator[ev.Event, None, str]:
-    """Run the session until its budget is spent; return why it is done. Goes on from what the history holds."""
+    """Run the session until its budget is spent; return why it is done. Goes on from what the history holds.
+
+    Where the device is lost the run pauses, and goes on from the record once somebody resumes. Raises DeviceLost
+    before the check was proved: then there is no run yet to keep.
+    """
+    while True:
+        try:
+            return (yield from _run(ctx))
+        except DeviceLost as lost:
+            if not ctx.history.self_tested:
+                raise
+            yield ev.PausedByGuard(guard="device", reason=f"{lost}; mend it and resume: nothing is lost")
+
+
+def _run(ctx: Context) -> Generator[ev.Event, None, str]:
     yield from _start(ctx)
     while (why := budget.spent(ctx.history, ctx.settings, ctx.goal)) is None:
         changed = ctx.menu.poll()

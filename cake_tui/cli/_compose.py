@@ -18,7 +18,7 @@ from cake_tui.engine.desk import Desk
 from cake_tui.engine.drive import Engine, Loop
 from cake_tui.engine.opening import reopen
 from cake_tui.engine.process import Announce, Started
-from cake_tui.errors import ENVIRONMENT, USAGE, DeviceLost, UserError
+from cake_tui.errors import ENVIRONMENT, USAGE, UserError
 from cake_tui.ir.cost import Correction
 from cake_tui.menu import LiveMenu
 from cake_tui.model import event as ev
@@ -196,27 +196,13 @@ def _story(session: sessions.Session, engine: Engine, history: History, menu: Li
             keep.best(ctx, history.incumbent)
         if history.self_tested:
             opened.tell()
-            return (yield from _lasting(ctx))
-        with closing(_lasting(ctx)) as story:
+            return (yield from loop.run(ctx))
+        with closing(loop.run(ctx)) as story:
             yield next(story)  # the self-test's end
             opened.tell()
             return (yield from story)
     finally:
         executor.close()
-
-
-def _lasting(ctx: Context) -> Loop:
-    """Run the loop; where its device is lost, pause, and go on from the record once somebody resumes.
-
-    Raises DeviceLost before the check was proved: then there is no run yet to keep.
-    """
-    while True:
-        try:
-            return (yield from loop.run(ctx))
-        except DeviceLost as lost:
-            if not ctx.history.self_tested:
-                raise
-            yield ev.PausedByGuard(guard="device", reason=f"{lost}; mend it and resume: nothing is lost")
 
 
 def _measured(chosen: Chosen) -> tuple[Device, tuple[str, ...]]:
