@@ -47,7 +47,7 @@ KEYS: tuple[Key, ...] = (
     Key("candidate.details", "enter", "details", "details", "all on record about the chosen candidate", "both", 8),
     Key("candidate.compare", "c", "compare", "compare", "compare two: hold one, press it on another", "both", 11),
     Key("candidate.exact", "J", "exact", "JSON", "the exact feedback JSON of the chosen candidate", "both", 13),
-    Key("candidate.profile", "P", "profile", "profile", "the chosen candidate's profile, now", "both", 18),
+    Key("candidate.profile", "P", "profile", "profile", "profile the chosen candidate now", "both", 18),
     Key("screen.next", "tab", "next_pane(1)", "pane", "next pane", "both", 6),
     Key("screen.previous", "shift+tab", "next_pane(-1)", "", "previous pane"),
     Key("screen.zoom", "z", "zoom", "zoom", "one pane over the whole screen, and back", "both", 7),

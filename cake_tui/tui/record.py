@@ -11,8 +11,9 @@ from cake_tui.tui.views import View
 ROUNDS_AFTER = 3  # a candidate may end while the next round is built already; a resume takes it up again
 KINDS = frozenset({
     "Planned", "BuildEnded", "CheckEnded", "Coarse", "GateEnded", "CandidateEnded", "StepLost", "GuardFired",
-    "EvaluatorReplaced", "PlayedOff",
+    "EvaluatorReplaced", "PlayedOff", "Profiled", "Sanitized",
 })  # fmt: skip
+LATER = frozenset({"PlayedOff", "Profiled", "Sanitized"})  # these come at any time after
 _E = TypeVar("_E", bound=ev.Event)
 
 
@@ -40,9 +41,15 @@ def _events(view: View, row: Row) -> list[ev.Event]:
     past = _first_of_round(view, began, row.round + ROUNDS_AFTER)
     end = began[past] if past < len(began) else cursor
     wanted = [index for index in range(start, end) if journal.kind(index) in KINDS]
-    wanted += [index for index in range(end, cursor) if journal.kind(index) == "PlayedOff"]
+    wanted += [index for index in range(end, cursor) if journal.kind(index) in LATER]
     found = (journal.event(index) for index in wanted)
-    return [event for event in found if event is not None and getattr(event, "candidate", None) == row.number]
+    return [event for event in found if event is not None and _about(event, row.number)]
+
+
+def _about(event: ev.Event, number: int) -> bool:
+    if isinstance(event, ev.Profiled):
+        return any(number == one for one, _ in (*event.profiles, *event.failed))
+    return getattr(event, "candidate", None) == number
 
 
 def _first_of_round(view: View, began: list[int], number: int) -> int:

@@ -112,6 +112,7 @@ class Sample:
         name: str = "first",
         goal: str | None = "1.1 peer",
         began: Now = Now(START, 1000.0, BOOT),  # noqa: B008 a frozen value
+        device: Device = DEVICE,
         **settings: Any,
     ) -> None:
         self.folder = folder
@@ -128,7 +129,7 @@ class Sample:
         chosen = Settings().changed(**{"candidates": 600, **settings}).flat()
         self.put(
             ev.SessionCreated(
-                name=name, problem=PROBLEM, device=DEVICE, backend="cpu", agent="bandit", settings=chosen,
+                name=name, problem=PROBLEM, device=device, backend=device.kind, agent="bandit", settings=chosen,
                 versions={"cake-tui": "0.1.0"}, goal=goal,
             ),
             ev.EngineStarted(pid=4242, host="sample"),

@@ -13,6 +13,8 @@ from textual.pilot import Pilot
 
 from cake_tui.model import event as ev
 from cake_tui.model.diagnostic import Diagnostic
+from cake_tui.model.facts import Agreement, Profile
+from cake_tui.model.finding import Finding
 from cake_tui.model.move import Move, Proposal
 from cake_tui.model.outcome import BuildFailed, Rejected
 from cake_tui.tui.app import CakeApp
@@ -21,7 +23,7 @@ from cake_tui.tui.record import Record
 from tests.tui.conftest import app_of
 from tests.tui.picture import text_of
 from tests.tui.pilot import play, press, settle, text_after
-from tests.tui.sample import Sample
+from tests.tui.sample import DEVICE, Sample
 
 
 def document(app: CakeApp, number: int, width: int = 120) -> str:
@@ -314,15 +316,9 @@ def test_read_only_can_be_switched_unless_it_was_asked_for(sample: Sample) -> No
 
 
 def test_a_request_says_in_about_how_many_seconds_it_acts(sample: Sample) -> None:
-    sample.put(ev.CheckEnded(candidate=sample.number - 2, seconds=4.4, agreement=_agreement()))
+    sample.put(ev.CheckEnded(candidate=sample.number - 2, seconds=4.4, agreement=Agreement(1e-5, 1e-6, 10.0, 0.2)))
     text = text_after(app_of(sample), ["p"])
     assert "pause: sent; it acts between two steps of the run, in about" in text
-
-
-def _agreement() -> object:
-    from cake_tui.model.facts import Agreement
-
-    return Agreement(1e-5, 1e-6, 10.0, 0.2)
 
 
 def test_the_clipboard_sequence_is_the_terminals_own(finished_sample: Sample, tmp_path: Path) -> None:
@@ -340,3 +336,34 @@ def test_the_clipboard_sequence_is_the_terminals_own(finished_sample: Sample, tm
     (sequence,) = [text for text in written if text.startswith("\x1b]52;c;")]
     copied = base64.b64decode(sequence.removeprefix("\x1b]52;c;").removesuffix("\x07")).decode()
     assert copied == (finished_sample.folder / "best" / "kernel.c").read_text(encoding="utf-8")
+
+
+def test_on_a_gpu_the_profiler_is_asked_for_and_its_counters_are_shown(tmp_path: Path) -> None:
+    sample = Sample(tmp_path / "gpu", device=msgspec.structs.replace(DEVICE, kind="cuda", target="cuda"))
+    sample.run(6)
+    number = sample.incumbent
+    app = app_of(sample)
+
+    async def script(app: CakeApp, pilot: Pilot[int]) -> None:
+        app.choose(number)
+        await press(app, pilot, "P")
+        (sent,) = requests_of(sample)
+        assert (sent["what"], sent["body"]) == ("profile", {"candidate": number})
+        sample.put(ev.RequestTaken(id=str(sent["id"]), who="sam", what="profile", body={"candidate": number}))
+        app.tick()
+        await press(app, pilot, "6", "z")
+        assert f"profile of #{number}  after this round" in text_of(app)
+        stall = Finding("memory_bound", "waits for loads", "structural", 0.8)
+        counters = Profile(source="ncu", sm_occupancy_pct=41.5, stalls=(("long_scoreboard", 0.46),))
+        sample.put(
+            ev.Profiled(seconds=3.0, profiles=((number, counters),), findings=((number, (stall,)),)),
+            ev.Sanitized(candidate=number, tool="racecheck", seconds=2.0, errors=2, complaints=("a hazard [/b]",)),
+        )
+        app.tick()
+        await press(app, pilot, "P", "shift+tab")
+        text = " ".join(text_of(app).split())
+        for told in ("source ncu", "sm_occupancy_pct 41.5", "waits for loads 80 % sure", "2 errors", "a hazard [/b]"):
+            assert told in text, told
+        assert len(requests_of(sample)) == 1
+
+    play(app, script)

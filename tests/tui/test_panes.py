@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from textual.binding import Binding
 from textual.pilot import Pilot
 
 from cake_tui import registry
+from cake_tui.model import event as ev
+from cake_tui.model.measure import Clock, Series, Stale
 from cake_tui.tui.app import CakeApp, load_panes
 from cake_tui.tui.keys import KEYS, here
 from cake_tui.tui.pane import Pane
 from tests.tui.conftest import app_of
 from tests.tui.picture import text_of
 from tests.tui.pilot import play, press, settle, text_after
-from tests.tui.sample import Sample
+from tests.tui.sample import DEVICE, Sample
 
 PANES = registry.names("tui/panes")
 SIZES = ((120, 40), (80, 24), (40, 12), (200, 60))
@@ -211,3 +215,29 @@ def test_the_log_can_be_narrowed_and_scrolled(finished_sample: Sample) -> None:
     assert "inject by anna: apply_register_block(8, 2)" in people
     assert "measured" not in people
     assert "back" in text_after(app_of(finished_sample), ["7", "z", "up", "pageup"])
+
+
+def test_a_gpus_readings_stand_against_their_limits_with_reasons_in_words(tmp_path: Path) -> None:
+    sample = Sample(tmp_path / "gpu", device=msgspec.structs.replace(DEVICE, kind="cuda", target="cuda"))
+    sample.run(4)
+    sample.beat(
+        90, sm_mhz=1188.0, sm_max_mhz=1980.0, memory_mhz=2619.0, power_w=651.2, power_limit_w=700.0,
+        reasons=["power cap"], foreign_processes=2, foreign_bytes=3 * 2**30, health=["row remap pending"],
+    )  # fmt: skip
+    text = text_after(app_of(sample), ["5", "z"])
+    for words in (
+        "1,188 MHz 60 %", "2,619 MHz 100 %", "651 of 700 W", "throttle power cap", "row remap pending",
+        "2 foreign processes on the device, 3.0 GiB held", "n/a since 09:", "no sensor in this machine", "▅",
+    ):  # fmt: skip
+        assert words in re.sub(r"(throttle) +", r"\1 ", text), words
+
+
+def test_the_rate_around_the_last_series_stands_in_for_one_that_the_heartbeat_cannot_read(sample: Sample) -> None:
+    clock = Clock(mono=1.0, rate=2.5)
+    for rate in (2.5, 2.6, 2.0):
+        after = msgspec.structs.replace(clock, rate=rate)
+        series = (Series(pairs=(), before=clock, after=after),)
+        sample.put(ev.Coarse(candidate=1, against=0, seconds=0.2, avg_us=1.0, runs_us=(1.0,), gain=0.0, series=series))
+    sample.put(ev.GuardFired(candidate=1, stale=Stale("S4", "s", "r", 2.6, 2.5)))
+    sample.beat(1, rate=None)
+    assert "2 add/ns 80 %" in text_after(app_of(sample), ["5", "z"])  # 2.0 of the 2.5 that is normal now

@@ -99,6 +99,9 @@ class Actions(Pane):
                 (f" {place}. {fmt.visible(moves, 200)}", "accentword"),
                 (f"{who} at {self._when(view, queued.id)}", "dim"),
             ))  # fmt: skip
+        wanted = ", ".join(f"#{number}" for number in view.history.wanted_profiles)
+        if wanted:
+            lines.append(((f" profile of {wanted}", "accent"), ("  after this round", "dim")))
         for text in view.pending.values():
             lines.append(((f" … {fmt.visible(text, 200)}", "accent"), ("  sent", "dim")))
         return lines

@@ -34,10 +34,18 @@ class CandidateKeys(Screen[None], inherit_bindings=False):
             self.viewer.push_screen(Details(view, view.selected_row.number))
 
     def action_profile(self) -> None:
-        """The profile of the chosen candidate; without a profiler every measured one has it already."""
+        """Ask for the profiler on a GPU; elsewhere, and where it has been asked, show what is known."""
         view = self._chosen()
-        if view is not None and view.selected_row is not None:
-            self.viewer.push_screen(Details(view, view.selected_row.number, section="profile"))
+        row = None if view is None else view.selected_row
+        if view is None or row is None:
+            return
+        asked = row.profiled or row.number in view.history.wanted_profiles
+        if view.replay or view.history.device.target != "cuda" or asked:
+            self.viewer.push_screen(Details(view, row.number, section="profile"))
+        elif row.time_us is None:
+            self.viewer.say(f"#{row.number} has no time: only what was measured is profiled", "warn")
+        else:
+            self.viewer.send("profile", {"candidate": row.number}, f"profile #{row.number}")
 
     def action_exact(self) -> None:
         """Exact JSON of the chosen candidate."""

@@ -250,16 +250,30 @@ def _agreement(record: Record, view: View, width: int) -> list[Line]:
 
 
 def _findings(record: Record, view: View, width: int) -> list[Line]:
-    ended = record.last(ev.CandidateEnded)
-    found = [sections.as_told(finding) for finding in ended.findings] if ended is not None else []
-    return sections.findings(found, width)
+    """What the profiler led to, where it was asked, else what was said when the candidate ended."""
+    ended, profiled = record.last(ev.CandidateEnded), record.last(ev.Profiled)
+    found = dict(profiled.findings).get(record.row.number, ()) if profiled is not None else ()
+    found = found or (ended.findings if ended is not None else ())
+    return sections.findings([sections.as_told(finding) for finding in found], width)
 
 
 def _profile(record: Record, view: View, width: int) -> list[Line]:
-    ended = record.last(ev.CandidateEnded)
-    if ended is None or ended.profile is None:
-        return [_dim("no profile on record: only measured candidates have one")]
-    return sections.entries(sections.known(ended.profile), INDENT, width)
+    number, ended = record.row.number, record.last(ev.CandidateEnded)
+    found = ended.profile if ended is not None else None
+    lines: list[Line] = []
+    for event in record.all(ev.Profiled):
+        found = dict(event.profiles).get(number, found)
+        if number in dict(event.failed):
+            lines += _field("profiler", fmt.visible(dict(event.failed)[number]), width, "warn")
+    if number in view.history.wanted_profiles:
+        lines += _field("profiler", "asked for, after this round", width, "accent")
+    for look in record.all(ev.Sanitized):
+        told = look.refused or ("nothing found" if not look.errors else f"{look.errors} errors")
+        lines += _field(fmt.visible(look.tool, 12), fmt.visible(told), width, "bad" if look.errors else "")
+        lines += [((INDENT * 2 + fmt.visible(one), "bad"),) for one in look.complaints[:20]]
+    if found is None:
+        return [*lines, _dim("no profile on record: only measured candidates have one")]
+    return [*lines, *sections.entries(sections.known(found), INDENT, width)]
 
 
 def _build(record: Record, view: View, width: int) -> list[Line]:
