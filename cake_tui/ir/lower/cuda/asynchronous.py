@@ -33,6 +33,7 @@ from cake_tui.ir.walk import walk_body
 from cake_tui.model.lowered import TensorMap
 
 CP_ASYNC = (4, 8, 16)  # bytes
+MOST_NAMED = 15  # number 0 is the block's
 MOST_SLOTS = 32  # of a barrier: a bit of a word each
 _FENCES = {"async_proxy": "fence_async_proxy", "block": "fence_block", "cluster": "fence_cluster",
            "device": "fence_device"}  # fmt: skip
@@ -266,6 +267,8 @@ def lower_sync(frame: CudaFrame, statement: Sync) -> None:
         case "cluster":
             frame.writer.line("cluster_sync();")
         case "named":
+            if not 1 <= statement.number <= MOST_NAMED:
+                raise refuse("lowering", "barrier", f"number {statement.number}", f"1 to {MOST_NAMED}", step="lower")
             threads = frame.team.expr if statement.threads is None else statement.threads
             frame.writer.line(f"named_barrier({statement.number}, {frame.c(threads)});")
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
-from cake_tui.ir.expr import All, Binary, Expr, Name, Number, Ref, Span, names_in, refs_in, substitute
+from cake_tui.ir.expr import All, Binary, Call, Expr, Name, Number, Ref, Span, names_in, refs_in, show_ref, substitute
 from cake_tui.ir.lower.cuda.assignments import Map, emit_element, emit_vector, moves
 from cake_tui.ir.lower.cuda.frame import CudaFrame
 from cake_tui.ir.lower.cuda.holds import Hold
+from cake_tui.ir.lower.cuda.types import CALCULATED, STORED, narrowed
 from cake_tui.ir.lower.cuda.values import Values
 from cake_tui.ir.lower.cuda.walks import plus, walk_tile
 from cake_tui.ir.lower.guards import Asked, sort_guard
 from cake_tui.ir.lower.tiles import Shaped, TileAxis, address, guard_parts, moves_by_one, rest_behind, shaped
-from cake_tui.ir.program import DTYPE_BYTES, Assign, Atomic, Copy
+from cake_tui.ir.program import DTYPE_BYTES, Assign, Atomic, Convert, Copy, Split
 from cake_tui.ir.refusal import refuse
 
 WIDEST = 16  # bytes of one load or store
@@ -28,6 +29,46 @@ def lower_copy(frame: CudaFrame, statement: Copy) -> None:
     """Lower a copy: a map whose value is another tile of the same extents."""
     made = Map(statement.target, statement.source, "=", statement.where, statement.vector)
     lower_map(frame, made, copy_axes(frame, statement))
+
+
+def lower_convert(frame: CudaFrame, statement: Convert) -> None:
+    """Lower a change of dtype; threads keep the elements that they have."""
+    source, target = frame.buffers[statement.source.buffer], frame.buffers[statement.target.buffer]
+    same = source.space == target.space == "register" and [hold.key for hold in frame.holds(source)] == [
+        hold.key for hold in frame.holds(target)
+    ]
+    if not same or statement.source.indices or statement.target.indices:
+        found = f"{source.name} and {target.name} are spread differently"
+        raise refuse("lowering", "convert", found, "a copy to shared memory, a barrier and a copy back", step="lower")
+    value = _of_type(statement.source, source.dtype, target.dtype)
+    lower_map(frame, Map(statement.target, value, "=", None), shaped(statement.target, frame.buffers).axes)
+
+
+def _of_type(ref: Ref, dtype: str, wanted: str) -> Expr:
+    """Return an element in the type that another one is calculated in."""
+    return ref if CALCULATED[dtype] == CALCULATED[wanted] else Call(CALCULATED[wanted], (ref,))
+
+
+def lower_split(frame: CudaFrame, statement: Split) -> None:
+    """Lower a split: each part is what the parts before it leave, rounded."""
+    refs = (statement.source, *statement.parts)
+    buffers = [frame.buffers[ref.buffer] for ref in refs]
+    if statement.where is not None or any(buffer.space != "register" for buffer in buffers):
+        raise refuse("lowering", "split", show_ref(statement.source), "whole register tiles", step="lower")
+    axes = shaped(statement.source, frame.buffers).axes
+    holds = holds_of(frame, axes, refs)
+    kind = CALCULATED[buffers[0].dtype]
+    if any(CALCULATED[buffer.dtype] != kind for buffer in buffers):
+        raise refuse("lowering", "split", "parts of another kind", f"parts calculated in {kind}", step="lower")
+    with walk_tile(frame, axes, holds, once=False) as walk:
+        values = Values(walk, axes, kind)
+        (rest,) = frame.fresh("rest")
+        frame.writer.line(f"{STORED[kind]} {rest} = {values.value(statement.source)};")
+        for part, buffer in zip(statement.parts, buffers[1:]):
+            place = values.place(shaped(part, frame.buffers))
+            frame.writer.line(f"{place} = {narrowed(buffer.dtype, rest)};")
+            if part is not statement.parts[-1]:
+                frame.writer.line(f"{rest} -= {values.value(part)};")
 
 
 def copy_axes(frame: CudaFrame, statement: Copy) -> tuple[TileAxis, ...]:

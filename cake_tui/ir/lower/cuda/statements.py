@@ -19,7 +19,14 @@ from cake_tui.ir.lower.cuda.asynchronous import (
     lower_wait,
     lower_wait_group,
 )
-from cake_tui.ir.lower.cuda.elements import lower_assign, lower_atomic, lower_copy, lower_map
+from cake_tui.ir.lower.cuda.elements import (
+    lower_assign,
+    lower_atomic,
+    lower_convert,
+    lower_copy,
+    lower_map,
+    lower_split,
+)
 from cake_tui.ir.lower.cuda.frame import CudaFrame
 from cake_tui.ir.lower.cuda.products import lower_outer
 from cake_tui.ir.lower.cuda.reductions import lower_pick, lower_reduce
@@ -34,6 +41,7 @@ from cake_tui.ir.program import (
     Commit,
     Completion,
     Contract,
+    Convert,
     Copy,
     Declare,
     Expect,
@@ -42,6 +50,7 @@ from cake_tui.ir.program import (
     If,
     Pick,
     Reduce,
+    Split,
     Statement,
     Sync,
     Wait,
@@ -202,6 +211,8 @@ _LOWERED: Mapping[type, Callable[[CudaFrame, Any], None]] = {
     Copy: _copy,
     Contract: _contract,
     Atomic: lower_atomic,
+    Split: lower_split,
+    Convert: lower_convert,
     Commit: lower_commit,
     WaitGroup: lower_wait_group,
     Wait: lower_wait,

@@ -14,6 +14,8 @@ from cake_tui.ir.expr import (
     Ref,
     Unary,
     names_in,
+    refs_in,
+    show,
     show_ref,
     substitute,
 )
@@ -32,7 +34,7 @@ _LIBRARY = {
     "ceil": "ceil", "sqrt": "sqrt", "rsqrt": "rsqrt", "pow": "pow",
 }  # fmt: skip
 _NAMES = {"min": "min_nan", "max": "max_nan", "abs": "fabs"}
-_C_TYPES = {"f32": "float", "f64": "double", "i32": "int"}
+_C_TYPES = {"f32": "float", "f64": "double", "i32": "int", "u8": "unsigned char"}
 
 
 class Values:
@@ -68,6 +70,8 @@ class Values:
                 return f"!({self._print(operand)[0]})", 9
             case Binary(op, left, right):
                 level = PRECEDENCE[op]
+                if op == "%" and self.dtype != "i32":
+                    raise refuse("lowering", show(expr), f"% of {self.dtype}", "whole numbers", step="lower")
                 texts = self.value(left, level), self.value(right, level + 1)
                 return f"{texts[0]} {_LOGIC.get(op, op)} {texts[1]}", level
             case Call(function, arguments):
@@ -84,6 +88,8 @@ class Values:
     def _call(self, function: str, arguments: tuple[Expr, ...]) -> str:
         if function in ("min", "max") and len(arguments) > 2:
             return self._call(function, (Call(function, arguments[:-1]), arguments[-1]))
+        if function in _C_TYPES:
+            return self._cast(function, arguments[0])
         texts = [self.value(argument) for argument in arguments]
         if function == "select":
             condition, yes, no = (self.value(argument, 3) for argument in arguments)
@@ -92,10 +98,6 @@ class Values:
             return f"to_float(to_{function}({texts[0]}))"
         if function == "tf32":
             return f"to_tf32({texts[0]})"
-        if function == self.dtype:
-            return texts[0]
-        if function in _C_TYPES:
-            return f"static_cast<{_C_TYPES[function]}>({texts[0]})"
         if self.dtype == "i32":
             if function == "relu":
                 return f"most({texts[0]}, 0)"
@@ -112,15 +114,23 @@ class Values:
             raise refuse("lowering", function, function, "a function that cuda has", step="lower")
         return f"{name}({', '.join(texts)})"
 
+    def _cast(self, function: str, argument: Expr) -> str:
+        """Print a value of one type as another: the argument is calculated in the type of its own elements."""
+        outer = self.dtype
+        refs = refs_in(argument)
+        self.dtype = CALCULATED[self.frame.buffers[refs[0].buffer].dtype] if refs else outer
+        inner, text = self.dtype, self.value(argument)
+        self.dtype = outer
+        return text if function == inner == outer else f"static_cast<{_C_TYPES[function]}>({text})"
+
     def element(self, ref: Ref) -> str:
         """Print an element as what it is calculated in."""
-        if ref in self.loaded:
-            return widened(self.frame.buffers[ref.buffer].dtype, f"{self.loaded[ref]}[{self.lane}]")
         tile = shaped(ref, self.frame.buffers)
         if CALCULATED[tile.buffer.dtype] != self.dtype:
             given = CALCULATED[tile.buffer.dtype]
             raise refuse("lowering", show_ref(ref), given, f"{self.dtype}({show_ref(ref)})", step="lower")
-        return widened(tile.buffer.dtype, self.place(tile))
+        found = f"{self.loaded[ref]}[{self.lane}]" if ref in self.loaded else self.place(tile)
+        return widened(tile.buffer.dtype, found)
 
     def place(self, tile: Shaped) -> str:
         """Print where an element is: an array element in memory, or the thread's own."""
