@@ -13,8 +13,8 @@ from cake_tui.tui.format import Line
 from cake_tui.tui.pane import Pane
 from cake_tui.tui.views import View
 
-LABEL = 9
-VALUE = 21
+LABEL = 10
+VALUE = 20
 SPARK = 40
 
 
