@@ -107,6 +107,17 @@ def test_a_holder_that_crashes_is_no_fault_of_the_candidate(executor: Local, dev
     assert reply.arm == "holder"
 
 
+def test_a_kernel_that_hangs_while_it_is_timed_is_ended(executor: Local, device: Device, honest: float) -> None:
+    plain, subject = build(
+        executor, variant(device.arch), variant(device.arch, "RIGHT_FOR_A_WHILE", "LATER=1500", "HANGS_LATER")
+    )
+    began = time.monotonic()
+    reply = executor.evaluate(pairs(plain, subject, 4, sample_ms=20.0), 60.0)
+    assert isinstance(reply, Lost), reply
+    assert (reply.timed_out, reply.arm) == (True, "candidate")
+    assert time.monotonic() - began < BACK_S
+
+
 def test_a_kernel_that_keeps_memory_is_refused(executor: Local, device: Device, honest: float) -> None:
     (subject,) = build(executor, variant(device.arch, "LEAKS", shapes=SMOKE))
     reply = check(executor, subject, "smoke")

@@ -13,7 +13,7 @@ from cake_tui.backends._reference import Referee
 from cake_tui.backends._values import axes
 from cake_tui.backends.cuda.driver import CudaError, Driver
 from cake_tui.ir.expr import parse
-from cake_tui.model.problem import BufferSpec, Problem
+from cake_tui.model.problem import ACC, BufferSpec, Problem
 
 FLUSH_FACTOR = 2  # of the last-level cache, written over before each cold run
 
@@ -209,12 +209,23 @@ class _Torch:
         return relu if function == "relu" else gelu
 
     def _elsewise(self, problem: Problem, arrays: Mapping[str, Any]) -> Callable[[], Any]:
-        """Return the work of kernels that are no products: torch's own function where it has one."""
+        """Return the work of kernels that are no products: torch's own functions where it has them."""
         torch, inputs = self.torch, list(arrays.values())
-        added = [f"{name}[{', '.join(axes(spec))}]" for name, spec in zip(arrays, inputs_of(problem))]
-        wanted = parse(f"gelu_erf({' + '.join(added)})")
-        if problem.reference is None and len(inputs) == 2 and parse(problem.value) == wanted:
-            return lambda: torch.nn.functional.gelu(inputs[0] + inputs[1])
+        specs = inputs_of(problem)
+        read = [f"{spec.name}[{', '.join(axes(spec))}]" for spec in specs]
+        values = problem.reference is None and problem.value
+        summed = values and problem.family == "reduction" and (problem.combine, len(read)) == ("add", 1)
+        if summed and parse(problem.map) == parse(read[0]) and parse(problem.value) == parse(ACC):
+            sums = torch.empty(inputs[0].shape[0], device=inputs[0].device)
+            return lambda: torch.sum(inputs[0], dim=tuple(range(1, inputs[0].dim())), out=sums)
+        if values and len(read) == 2 and parse(problem.value) == parse(f"gelu_erf({' + '.join(read)})"):
+            added, out = torch.empty_like(inputs[0]), torch.empty_like(inputs[0])
+
+            def gelu() -> None:
+                torch.add(inputs[0], inputs[1], out=added)
+                torch._C._nn.gelu(added, out=out)
+
+            return gelu
         raise ValueError(f"torch is not asked to do {problem.value or problem.kernel}")
 
 

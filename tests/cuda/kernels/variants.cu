@@ -86,6 +86,10 @@ extern "C" __global__ void kernel(const float *a, const float *b, const float *b
   if (((unsigned long long)a & 15) != 0) acc += 1.0f;
 #endif
   if (lazy) {
+#ifdef HANGS_LATER
+    volatile float *output = y;
+    while (output[m * N + n] != 12345.678f) {}
+#endif
 #ifdef STOPS_WRITING
     return;
 #else
