@@ -18,7 +18,7 @@ import numpy.typing as npt
 from cake_tui.model.lowered import Launch, LaunchPlan, Lowered
 from cake_tui.model.problem import Shape
 from tests.emulator.compiling import CompileError, lines_of, program
-from tests.emulator.source import rewrite
+from tests.emulator.source import kernels_of, rewrite
 
 Array = npt.NDArray[np.generic]
 TIME_LIMIT_S = 30.0
@@ -108,7 +108,7 @@ def _arguments(launch: Launch, shape: Shape, names: list[str], arrays: Mapping[s
 
 def _cell(source: str) -> int:
     """Return the power of two of the bytes that are told apart: 1 where elements may be narrower than 4 bytes."""
-    return 0 if re.search(r"\b(bool|char|short|bf16|f16)\b", source.rpartition("// --- kernel ---")[2]) else 2
+    return 0 if re.search(r"\b(bool|char|short|bf16|f16)\b", kernels_of(source)) else 2
 
 
 def _with_lines(text: str, made: Path, source: str) -> str:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
-from cake_tui.ir.lower.cuda import prelude
 from cake_tui.model.lowered import Argument, Launch, LaunchPlan, Lowered, TensorMap, Workspace
 from cake_tui.model.problem import Shape
 from tests.emulator import Array, Fault, emulate
-from tests.emulator.source import KERNEL
+from tests.emulator.source import with_prelude
 
 KERNELS = Path(__file__).parent / "kernels"
 TIME_LIMIT_S = 2.0  # they take a hundredth of that
@@ -98,20 +98,18 @@ def run(name: str, sizes: tuple[int, int, int], text: str | None = None, seed: i
     kernel = HANDMADE[name]
     named = dict(zip("MNK", sizes))
     text = source_of(name) if text is None else text
-    needed = prelude.text_for(text)
-    source = f"{needed}\n{KERNEL}\n{text}" if needed else text
     plan = LaunchPlan(Shape(tuple(named.items())), kernel.launches(named), kernel.workspaces(named))
-    lowered = Lowered("cuda", "sm_90a", source, (), (plan,))
+    lowered = Lowered("cuda", "sm_90a", with_prelude(text), (), (plan,))
     inputs, right = _drawn(kernel.sums, *sizes)
     found = emulate(lowered, plan.shape, inputs, {"y": np.empty(right.shape, np.float32)}, seed, TIME_LIMIT_S)
     if isinstance(found, Fault):
         return found
-    error = np.abs(found["y"] - right)
+    error = np.abs(found["y"].astype(np.float64) - right)
     bad = ~(error <= 1e-4)
     return Fault("wrong answer", f"y is off by {error.max()}") if bad.any() else None
 
 
-def _drawn(sums: str, m: int, n: int, k: int) -> tuple[dict[str, Array], Array]:
+def _drawn(sums: str, m: int, n: int, k: int) -> tuple[dict[str, Array], npt.NDArray[np.float64]]:
     random = np.random.default_rng(m * n * k)
     if sums != "products":
         x = random.standard_normal((m, n), dtype=np.float32)

@@ -7,17 +7,32 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from cake_tui.ir.lower.cuda import prelude
+from cake_tui.ir.lower.cuda.source import KERNEL
+
 PRELUDE = Path(__file__).parent / "prelude"
-KERNEL = "// --- kernel ---"  # lowering puts it between what kernels need and the kernels
 _COMMENT = re.compile(r"//.*")
 _ALIGN = r"(?:(?:__align__|alignas)\((?P<align>\w+)\)\s*)?"
 _DYNAMIC = re.compile(rf"extern\s+__shared__\s+{_ALIGN}(?P<type>[\w ]+?)\s+(?P<name>\w+)\s*\[\s*\]\s*;")
+# Typed pointers into dynamic shared memory; the reports call places by these names.
+_PART = re.compile(r"\*(?P<name>\w+) = reinterpret_cast<[^>]+>\(shared_memory(?: \+ \d+)?\);")
 _ARRAYS = re.compile(rf"__shared__\s+{_ALIGN}(?P<type>(?:unsigned |signed |long )*\w+)\s+(?P<arrays>\w[^;=]*);")
 _ARRAY = re.compile(r"(?P<name>\w+)\s*(?P<extents>(?:\[[^\]]*\]\s*)*)")
 
 
 class NotEmulated(Exception):
     """A function of the prelude that holds hardware instructions, and the emulator has none of its signature."""
+
+
+def with_prelude(kernels: str) -> str:
+    """Return a whole source of kernels, as lowering writes it: the functions of the prelude that they call in front."""
+    needed = prelude.text_for(kernels)
+    return f"{needed}\n{KERNEL}{kernels}" if needed else kernels
+
+
+def kernels_of(source: str) -> str:
+    """Return the kernels of a source, without what stands in front of them."""
+    return source.rpartition(KERNEL)[2]
 
 
 def rewrite(source: str, entries: Iterable[str]) -> str:
@@ -27,6 +42,7 @@ def rewrite(source: str, entries: Iterable[str]) -> str:
     """
     text = "\n\n".join(map(_emulated, source.split("\n\n")))
     text = _ARRAYS.sub(_arrays, _DYNAMIC.sub(_dynamic, text))
+    text = _PART.sub(r'\g<0> emu::name_part("\g<name>", \g<name>, sizeof *\g<name>);', text)
     named = "".join(
         f'  if (!__builtin_strcmp(name, "{entry}")) return [](void **p) {{ emu::call({entry}, p); }};\n'
         for entry in entries

@@ -15,6 +15,15 @@ int shift = 2;
 namespace {
 constexpr size_t MOST_SHARED = 256 << 10;  // with room between the arrays
 constexpr size_t GAP = 128;                // bytes between two arrays that belong to none
+constexpr int DYNAMIC = -1;                // the key of dynamic shared memory
+std::vector<Region> parts;                 // of dynamic shared memory, by offset
+
+const Region *part_of(size_t offset) {
+  const Region *found = nullptr;
+  for (const Region &part : parts)
+    if (part.start <= offset && (!found || part.start > found->start)) found = &part;
+  return found;
+}
 
 Block *block_of(uintptr_t address) {
   for (Block &block : blocks)
@@ -30,9 +39,9 @@ Region *buffer_of(uintptr_t address) {
   return nullptr;
 }
 
-const Region *array_of(size_t offset) {
+const Array *array_of(size_t offset) {
   for (const Array &array : arrays)
-    if (offset - array.region.start < array.region.bytes) return &array.region;
+    if (offset - array.region.start < array.region.bytes) return &array;
   return nullptr;
 }
 
@@ -154,7 +163,11 @@ std::string where(uintptr_t address) {
   for (const Block &block : blocks) {
     size_t offset = address - reinterpret_cast<uintptr_t>(block.arena);
     if (offset >= MOST_SHARED) continue;
-    if (const Region *region = array_of(offset)) return element(*region, offset - region->start);
+    if (const Array *array = array_of(offset)) {
+      const Region *part = array->key == DYNAMIC ? part_of(offset) : nullptr;
+      const Region &region = part ? *part : array->region;
+      return element(region, offset - region.start);
+    }
     const Region *nearest = nullptr;
     for (const Array &array : arrays)
       if (array.region.start < offset && (!nearest || array.region.start > nearest->start)) nearest = &array.region;
@@ -245,6 +258,7 @@ void allocate_shared() {
   for (auto [start, bytes] : mapped) munmap(start, bytes);
   mapped.clear();
   arrays.clear();
+  parts.clear();
   arena_bytes = 0;
   auto map = [](size_t bytes) {
     void *made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -290,7 +304,14 @@ void *shared_array(int key, const char *name, size_t bytes, size_t element, size
 void *dynamic_shared(const char *name, size_t element, size_t align) {
   if (launch->smem_bytes == 0)
     fault("out of bounds", "%s is dynamic shared memory, and the launch gives none", name);
-  return shared_array(-1, name, launch->smem_bytes, element, align < 16 ? 16 : align);
+  return shared_array(DYNAMIC, name, launch->smem_bytes, element, align < 16 ? 16 : align);
+}
+
+void name_part(const char *name, const void *start, size_t element) {
+  auto offset = static_cast<size_t>(static_cast<const char *>(start) - self->block->arena);
+  for (const Region &part : parts)
+    if (part.start == offset) return;
+  parts.push_back({name, offset, 0, element, true, {}});
 }
 
 }  // namespace emu

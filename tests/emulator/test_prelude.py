@@ -1,0 +1,95 @@
+"""The emulator's functions stand for those of the prelude that hold hardware instructions: all, and no others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cake_tui.ir.lower.cuda import prelude
+from cake_tui.model.lowered import Argument, Launch, LaunchPlan, Lowered
+from cake_tui.model.problem import Shape
+from tests.emulator import Array, compiling, emulate
+from tests.emulator.source import emulated, has_instructions, rewrite, signature, with_prelude
+
+EDGES = (
+    0,
+    0x80000000,
+    1,
+    0x7F800000,
+    0xFF800000,
+    0x7FC00000,
+    0x7F7FFFFF,
+    0x3F800000,
+    0x477FE000,
+    0x477FF000,
+    0x33000000,
+)
+FLOATS = np.concatenate(
+    [np.random.default_rng(0).integers(0, 1 << 32, 4000, dtype=np.uint64), np.array(EDGES, np.uint64)]
+).astype(np.uint32)
+
+needs_compiler = [pytest.mark.cc, pytest.mark.skipif(bool(compiling.missing()), reason=compiling.missing())]
+
+
+def test_each_function_with_instructions_is_emulated_and_no_other() -> None:
+    blocks = {signature(block.text): block.text for block in prelude.blocks()}
+    instructions = {name for name, block in blocks.items() if has_instructions(block)}
+    assert instructions <= set(emulated())
+    assert set(emulated()) - instructions <= {"struct __align__(64) tensor_map"}  # opaque there, readable here
+
+
+def test_a_rewritten_source_keeps_its_lines() -> None:
+    kernel = "void kernel() {\n  __shared__ float x[2][3], y[4];\n  cp_async<4>(x, y); // here\n}\n"
+    source = with_prelude(kernel)
+    rewritten = rewrite(source, [])
+    assert "asm" not in rewritten
+    assert next(i for i, line in enumerate(source.splitlines()) if "// here" in line) == next(
+        i for i, line in enumerate(rewritten.splitlines()) if "// here" in line
+    )
+
+
+def _mapped(expression: str, out: str, x: Array) -> Array:
+    """Return what a kernel that maps x through an expression of the prelude gives."""
+    kernel = (
+        f'extern "C" __global__ void map(const float *x, {out} *y, int N) {{\n'
+        f"  const int n = blockIdx.x * 256 + threadIdx.x;\n  if (n < N) y[n] = {expression};\n}}\n"
+    )
+    arguments = (Argument("buffer", "x"), Argument("buffer", "y"), Argument("size", "N"))
+    shape = Shape((("N", x.size),))
+    plan = LaunchPlan(shape, (Launch("map", (-(-x.size // 256), 1, 1), arguments, (256, 1, 1)),))
+    kind = np.float32 if out == "float" else np.uint16
+    found = emulate(
+        Lowered("cuda", "sm_90a", with_prelude(kernel), (), (plan,)), shape, {"x": x}, {"y": np.empty(x.shape, kind)}
+    )
+    assert isinstance(found, dict), found
+    return found["y"]
+
+
+class TestRoundings:
+    pytestmark = needs_compiler
+
+    def test_halves_are_rounded_to_nearest_even(self) -> None:
+        x = FLOATS.view(np.float32)
+        with np.errstate(over="ignore"):
+            expected = x.astype(np.float16)
+        number = ~np.isnan(x)
+        assert (_mapped("to_f16(x[n])", "f16", x).view(np.float16)[number] == expected[number]).all()
+        assert np.isnan(_mapped("to_float(f16(to_f16(x[n])))", "float", x)[~number]).all()
+        assert (_mapped("to_float(f16(to_f16(x[n])))", "float", x)[number] == expected[number].astype(np.float32)).all()
+
+    @pytest.mark.parametrize(("function", "dropped"), [("to_float(bf16(to_bf16(x[n])))", 16), ("to_tf32(x[n])", 13)])
+    def test_shorter_floats_are_the_nearest_ones(self, function: str, dropped: int) -> None:
+        x = FLOATS.view(np.float32)
+        x = x[np.isfinite(x) & (np.abs(x) < 3e38)]
+        low = (x.view(np.uint32) >> dropped << dropped).view(np.float32).astype(np.float64)
+        high = ((x.view(np.uint32) >> dropped) + 1 << dropped).astype(np.uint32).view(np.float32).astype(np.float64)
+        found = _mapped(function, "float", x).astype(np.float64)
+        wide = x.astype(np.float64)
+        assert ((found == low) | (found == high)).all()
+        assert (np.abs(found - wide) <= np.minimum(np.abs(low - wide), np.abs(high - wide))).all()
+
+    @pytest.mark.parametrize(("function", "right"), [("min_nan", np.minimum), ("max_nan", np.maximum)])
+    def test_a_nan_comes_through(self, function: str, right: np.ufunc) -> None:
+        x = FLOATS.view(np.float32)
+        found = _mapped(f"{function}(x[n], 1.5f)", "float", x)
+        assert np.array_equal(found, right(x, np.float32(1.5)), equal_nan=True)
