@@ -10,13 +10,14 @@ from cake_tui.model.facts import Profile
 
 
 class Correctness(msgspec.Struct, frozen=True):
-    """Errors against the float64 reference; None before the check ran."""
+    """Errors against the float64 reference; None before the check ran. `notes`: worth knowing, no reason to refuse."""
 
     max_abs_err: float | None
     rel_err: float | None
     passed: bool | None
     worst_unit: float | None = None
     failure: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Perf(msgspec.Struct, frozen=True):

@@ -130,7 +130,8 @@ def _correctness(evidence: Evidence) -> Correctness:
         )
     if agreement is None:
         return Correctness(None, None, None)
-    return Correctness(_known(agreement.max_abs_err), _known(agreement.rel_err), True, _known(agreement.worst_unit))
+    worst = _known(agreement.worst_unit)
+    return Correctness(_known(agreement.max_abs_err), _known(agreement.rel_err), True, worst, notes=agreement.notes)
 
 
 def _perf(told: Told, evidence: Evidence) -> Perf | None:

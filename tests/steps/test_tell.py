@@ -54,6 +54,7 @@ def test_measured_candidate_tells_everything() -> None:
         "passed": True,
         "worst_unit": 3.0,
         "failure": None,
+        "notes": [],
     }
     assert found["perf"]["avg_us"] == 1500.0
     assert found["perf"]["runs_us"] == [152.4, 152.1, 153.0]
@@ -158,7 +159,14 @@ def test_wrong_answer_did_not_pass_and_says_which_probe() -> None:
         "passed": False,
         "worst_unit": None,
         "failure": "nan",
+        "notes": [],
     }
+
+
+def test_what_the_check_noticed_without_refusing_is_told() -> None:
+    note = "NaN inputs do not reach the output"
+    found = told({"kind": "Measured", "avg_us": 1500.0}, agreement={"notes": [note]})
+    assert found["correctness"]["notes"] == [note]
 
 
 def test_not_a_number_is_null_everywhere() -> None:
