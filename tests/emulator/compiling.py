@@ -19,14 +19,19 @@ KERNEL_FLAGS = (
     "-fno-strict-aliasing", "-ftrivial-auto-var-init=pattern", f"-include{MACHINE / 'cuda.h'}",
 )  # fmt: skip
 MOST_KEPT = 400  # programs
+OLDEST = 12  # the first g++ that gives variables without a value a recognisable one
 
 
+@functools.cache
 def missing() -> str:
     """Say what this machine lacks to emulate kernels; an empty string for nothing."""
-    if shutil.which("g++") is None:
-        return "no g++ here: install g++"
+    if shutil.which("g++") is None or "Free Software Foundation" not in _compiler():
+        return "no g++ of GNU here: it finds every access of a kernel"
+    version = subprocess.run(["g++", "-dumpversion"], capture_output=True, text=True, check=False, timeout=60).stdout
+    if int(version.partition(".")[0]) < OLDEST:
+        return f"g++ {version.strip()} is too old to emulate kernels; {OLDEST} is the oldest that can"
     if shutil.which("addr2line") is None:
-        return "no addr2line here: install binutils"
+        return "no addr2line here: it gives reports their lines"
     return ""
 
 
