@@ -80,6 +80,12 @@ class Shell:
         assert found == code, (words, found, texts)
         return texts[1] if code else texts[0]
 
+    def __call__(self, *words: str, code: int = 0, **environment: str) -> str:
+        """Run a command here where that is enough; return what it printed, on stderr where it failed."""
+        if words[0] in ("run", "resume") or environment:
+            return self.apart(*words, code=code, **environment)[1 if code else 0]
+        return self.here(*words, code=code)
+
     def json(self, *words: str) -> Any:
         return json.loads(self.here(*words, "--json"))
 

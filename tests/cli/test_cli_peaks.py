@@ -12,7 +12,7 @@ from cake_tui.backends.cpu.device import local_device
 from cake_tui.cli import main
 from cake_tui.model import event as ev
 from cake_tui.store.lock import take_device
-from tests.cli.shell import Shell
+from tests.cases.shell import Shell
 
 
 def peaks(capfd: pytest.CaptureFixture[str]) -> dict[str, str]:

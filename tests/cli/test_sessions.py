@@ -13,8 +13,10 @@ import pytest
 
 from cake_tui.model import event as ev
 from cake_tui.store.reading import JournalReader
-from tests.cli.shell import SLOW, STEP_ENDS, Shell, ended
+from tests.cases.shell import SLOW, Shell, ended
 from tests.engine.scripted import descendants, folded, gone, kinds, until
+
+STEP_ENDS = {"BuildEnded", "CheckEnded", "Coarse", "GateEnded", "CandidateEnded"}
 
 
 def test_a_run_from_start_to_done(shell: Shell) -> None:

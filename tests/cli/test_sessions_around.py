@@ -23,7 +23,7 @@ from cake_tui.model import event as ev
 from cake_tui.store.lock import take_device
 from cake_tui.store.reading import JournalReader
 from cake_tui.store.telemetry import BeatReader
-from tests.cli.shell import QUIET, SLOW, Shell, ended
+from tests.cases.shell import QUIET, SLOW, Shell, ended
 from tests.engine.scripted import descendants, folded, kinds, until
 
 

@@ -12,7 +12,7 @@ from cake_tui.config import Settings
 from cake_tui.engine.desk import changed_settings
 from cake_tui.errors import UserError
 from cake_tui.store.snapshot import fold
-from tests.cli.shell import Shell
+from tests.cases.shell import Shell
 
 
 @pytest.mark.parametrize(("threads", "cores"), [(0, 2), (1, 1), (2, 2), (64, 2)])
