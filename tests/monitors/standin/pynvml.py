@@ -36,7 +36,7 @@ class Gpu:
         self.sm, self.memory, self.sm_max = sm, 3201, 1980
         self.power_mw, self.limit_mw, self.celsius = 300_000, 700_000, 45
         self.reasons = 0
-        self.fields: dict[int, int] = dict.fromkeys((74, 75, 76, 77, 79, 269, 270, 271), 0)
+        self.fields: dict[int, int] = dict.fromkeys((4, 74, 75, 76, 77, 79, 269, 270, 271), 0)
         self.compute: list[Process] = []
         self.graphics: list[Process] = []
         self.fails: dict[str, int] = {}
