@@ -107,14 +107,14 @@ class Bridge:
         self._held = self.now() if still else None
 
     def poll(self, within_s: float = math.inf) -> bool:
-        """Fold what the journal gained and read the telemetry; true where something new is there.
+        """Fold what the journal gained and read the telemetry; true where the journal or the engine brought news.
 
-        After `within_s` the rest is left to the next call, and `behind` is true.
+        Readings alone are none: where no clock ticks, nothing shall be drawn for them. After `within_s` the rest is left to the next call, and `behind` is true.
         """
         if self.held:
             return False
         changed = self._read(within_s)
-        changed = self.telemetry.poll() or changed
+        self.telemetry.poll()
         alive = self._alive(self.folder) if self._in_question() else False
         note = _note_of(self.folder) if alive else ""
         if (alive, note) != (self.engine_alive, self.note):

@@ -87,6 +87,15 @@ class PtyTerminal:
         self._stream.feed(out)
         return out
 
+    def read_some(self, seconds: float) -> bytes:
+        """Wait for the first bytes and return them at once."""
+        if not select.select([self.master], [], [], seconds)[0]:
+            return b""
+        data = os.read(self.master, 65536)
+        self.received += data
+        self._stream.feed(data)
+        return data
+
     def text(self) -> str:
         """The screen as text."""
         return "\n".join(line.rstrip() for line in self.screen.display)

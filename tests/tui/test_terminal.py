@@ -174,7 +174,7 @@ def test_nothing_is_sent_while_nothing_changes(locked: Sample) -> None:
     with attach(locked) as terminal:
         terminal.wait_for("PAUSED by bob")
         terminal.settle(quiet=1.2)
-        locked.beat(1)
+        locked.beat(1, load=7.5, steal_pct=3.0)
         assert terminal.read(2.4) == b""
         terminal.send(" ")
         terminal.wait_for("SCREEN FROZEN")
