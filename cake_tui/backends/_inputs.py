@@ -41,20 +41,20 @@ def sets_of(problem: Problem) -> tuple[str, ...]:
 
 
 def contracted_axes(problem: Problem) -> tuple[str, ...]:
-    """Return the axes that both factors have and the output has not."""
+    """Return the axes that both factors of a contraction, or the first input of a reduction, have beyond the output."""
     factors = operands(problem)
-    if factors is None:
+    if factors is None and problem.family != "reduction":
         return ()
     kept = set(axes(outputs_of(problem)[0]))
-    return tuple(axis for axis in axes(factors[0]) if axis in axes(factors[1]) and axis not in kept)
+    first = inputs_of(problem)[0]
+    inside = axes(factors[1]) if factors is not None else axes(first)
+    return tuple(axis for axis in axes(first) if axis in inside and axis not in kept)
 
 
 def contracted_length(problem: Problem, shape: Shape) -> int:
-    """Return how many products one output sums; 1 for other families."""
-    factors = operands(problem)
-    if factors is None:
-        return 1
-    sizes = dict(zip(axes(factors[0]), dimensions(factors[0], shape)))
+    """Return how many terms one output combines; 1 for elementwise kernels."""
+    first = inputs_of(problem)[0]
+    sizes = dict(zip(axes(first), dimensions(first, shape)))
     return math.prod(sizes[axis] for axis in contracted_axes(problem))
 
 
@@ -76,7 +76,9 @@ def _fill(
     if input_set == "default":
         return _default(spec, size, shape, random)
     if input_set == "positive":
-        scale = 4.0 / contracted_length(problem, shape) if operands(problem) and position == 1 else 1.0
+        # Outputs near 1: the mean of a product is a quarter, that of one number a half.
+        scaled = {"contraction": (1, 4.0), "reduction": (0, 2.0)}.get(problem.family or "")
+        scale = scaled[1] / contracted_length(problem, shape) if scaled and position == scaled[0] else 1.0
         return _cast(random.random(size, dtype=np.float32) * np.float32(scale), dtype)
     length = contracted_length(problem, shape)
     if input_set == "one-hot" and operands(problem) and position == 0:

@@ -1,7 +1,7 @@
 """The float64 reference of a problem: the value and its scale S, from `reference.py` or from `value` alone.
 
-S is what errors are measured in, u*S with u = 2^-24: |A||B| + |bias| for a contraction; for an elementwise
-kernel the inputs' sizes through the derivative.
+S is what errors are measured in, u*S with u = 2^-24: |A||B| + |bias| for a contraction; the sum of the sizes of what
+is added for a reduction; for an elementwise kernel the inputs' sizes through the derivative.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cake_tui.backends._inputs import contracted_axes, inputs_of, operands, outp
 from cake_tui.backends._values import Evaluator, axes, is_exact
 from cake_tui.errors import UserError
 from cake_tui.ir.expr import EvaluationError, ParseError, parse
-from cake_tui.model.problem import Problem, Shape
+from cake_tui.model.problem import ACC, Problem, Shape
 
 U = 2.0**-24
 
@@ -37,18 +37,22 @@ class Referee:
         self.output = outputs_of(problem)[0]
         self._evaluator = Evaluator(xp, axes(self.output), erf)
         self._written = _written_reference(problem)
-        if self._written is None and problem.family not in ("contraction", "elementwise"):
-            raise UserError(f"kernel {problem.kernel}: family {problem.family} needs a reference.py; none is there")
+        self._mapper = Evaluator(xp, axes(inputs_of(problem)[0]), erf)  # of a reduction: over what it combines
+        unsaid = problem.family is None or (problem.family == "reduction" and not problem.map)
+        if self._written is None and unsaid:
+            raise UserError(f"kernel {problem.kernel}: neither its expressions nor a reference.py say what is right")
         if self._written is None:
-            try:
-                parse(problem.value, [spec.name for spec in problem.buffers])
-            except ParseError as error:
-                raise UserError(f"kernel {problem.kernel}: value: {error}") from None
+            for key, text in (("value", problem.value), ("map", problem.map)):
+                try:
+                    parse(text or "0", [spec.name for spec in problem.buffers])
+                except ParseError as error:
+                    raise UserError(f"kernel {problem.kernel}: {key}: {error}") from None
 
     @property
     def exact(self) -> bool:
         """Say whether whole-number inputs must give the value bit for bit."""
-        return self._written is None and is_exact(self.problem.value)
+        mapped = self.problem.map
+        return self._written is None and is_exact(self.problem.value) and (not mapped or is_exact(mapped))
 
     @property
     def written(self) -> bool:
@@ -58,9 +62,9 @@ class Referee:
     @property
     def row_axis(self) -> str | None:
         """The output's first axis where rows can be computed alone, else None."""
-        factors = operands(self.problem)
         row = axes(self.output)[0] if axes(self.output) else None
-        return row if self._written is None and factors and row in axes(factors[0]) else None
+        known = self._written is None and row in axes(inputs_of(self.problem)[0])
+        return row if known else None
 
     def compute(self, inputs: Mapping[str, Any], shape: Shape) -> Reference:
         """Return value and scale for these inputs (any dtype; float64 inside) of this shape."""
@@ -70,7 +74,7 @@ class Referee:
             return self._from_text(wide)
         if operands(self.problem):
             return self._contraction(wide, xp.float64)
-        return self._elementwise(wide)
+        return self._reduction(wide) if self.problem.family == "reduction" else self._elementwise(wide)
 
     def rows(self, inputs: Mapping[str, Any], shape: Shape, rows: Any) -> Reference:
         """Return value and scale of some rows of the output's first axis, at the cost of those rows alone."""
@@ -88,6 +92,8 @@ class Referee:
             return value[0] if isinstance(value, tuple) else value
         if operands(self.problem):
             return self.value_of(self.accumulate(inputs, self.xp.float32), inputs)
+        if self.problem.family == "reduction":
+            return self.value_of(self._combined(self._mapped(inputs)), inputs)
         return self._evaluator.value(self.problem.value, inputs)
 
     def accumulate(self, inputs: Mapping[str, Any], dtype: Any) -> Any:
@@ -104,7 +110,7 @@ class Referee:
 
     def value_of(self, acc: Any, inputs: Mapping[str, Any]) -> Any:
         """Return `value` for a given sum `acc`."""
-        found = self._evaluator.value(self.problem.value, {**inputs, "acc": acc})
+        found = self._evaluator.value(self.problem.value, {**inputs, ACC: acc})
         return self.xp.broadcast_to(found, acc.shape)
 
     def _contraction(self, wide: Mapping[str, Any], dtype: Any) -> Reference:
@@ -120,6 +126,33 @@ class Referee:
                 )
                 scale = scale + placed
         value = self.value_of(self.accumulate(wide, dtype), wide)
+        return Reference({self.output.name: value}, {self.output.name: scale})
+
+    def _mapped(self, inputs: Mapping[str, Any]) -> Any:
+        """Return what a reduction combines, one number a row and column."""
+        first = inputs[inputs_of(self.problem)[0].name]
+        return self.xp.broadcast_to(self._mapper.value(self.problem.map, inputs), first.shape)
+
+    def _combined(self, terms: Any) -> Any:
+        match self.problem.combine:
+            case "max":
+                return terms.max(axis=-1)
+            case "min":
+                return terms.min(axis=-1)
+            case _:
+                return terms.sum(axis=-1)
+
+    def _reduction(self, wide: Mapping[str, Any]) -> Reference:
+        """Scale: what is combined by its sizes, through the derivative of `value` by central differences."""
+        xp = self.xp
+        terms = self._mapped(wide)
+        acc, sizes = self._combined(terms), xp.abs(terms)
+        scale = sizes.sum(axis=-1) if self.problem.combine == "add" else sizes.max(axis=-1)
+        value = self.value_of(acc, wide)
+        if self.problem.value.strip() != ACC:
+            step = 1e-6 * xp.maximum(xp.abs(acc), 1.0)
+            slope = xp.abs(self.value_of(acc + step, wide) - self.value_of(acc - step, wide)) / (2.0 * step)
+            scale = xp.abs(value) + scale * slope
         return Reference({self.output.name: value}, {self.output.name: scale})
 
     def _elementwise(self, wide: Mapping[str, Any]) -> Reference:

@@ -15,6 +15,7 @@ from cake_tui import registry
 from cake_tui.errors import UserError, did_you_mean
 from cake_tui.ir.origins import LARGEST_SIZE
 from cake_tui.kernels.expressions import read_expression, value_at
+from cake_tui.kernels.families import OF_REDUCTIONS, read_expressions
 from cake_tui.kernels.folders import NAME, find, names
 from cake_tui.kernels.shapes import override, too_large
 from cake_tui.kernels.template import read_template
@@ -30,6 +31,7 @@ _BUFFER = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _FIRST = "first"
 _MOST_BUFFERS, _MOST_SHAPES = 32, 64
 _OF_TEMPLATES = ("entry", "knobs", "require", "launch")
+_OF_FAMILIES = dict.fromkeys(OF_REDUCTIONS, 'a kernel of the family "reduction"')
 _ELSEWHERE = dict.fromkeys(("dtype", "fill", "scale", "role"), "a buffer") | dict.fromkeys(
     ("grid", "block", "smem_bytes"), "launch"
 )
@@ -91,8 +93,8 @@ def _read(folder: Path, name: str, target: Target, shapes: Sequence[str], seed: 
     unread = parent is None and reference is None and table.has("reference")  # its mistake is noted; not those after it
     sizes, by_target = _read_shapes(table, parent, required=not unread)
     buffers = _read_buffers(table, sizes, parent, required=not unread)
-    value = _read_value(table, family, sizes, buffers, parent)
-    if is_template and value == "" and reference is None and not unread:
+    computed = read_expressions(table, family, buffers, parent)
+    if is_template and computed.value == "" and reference is None and not unread:
         table.mistake((), 'a template needs a "reference": reference.py, another kernel\'s name, or "first"')
     targets = _read_targets(table)
     template = None
@@ -111,7 +113,9 @@ def _read(folder: Path, name: str, target: Target, shapes: Sequence[str], seed: 
     problem = Problem(
         kernel=name,
         family=cast(Family | None, family),
-        value=value,
+        value=computed.value,
+        map=computed.map,
+        combine=cast(Any, computed.combine),
         buffers=buffers,
         shapes=by_target.get(target) or (Shape(()),),
         ranking=cast(Any, table.choice("ranking", ("last", "mean", "geom"), default.ranking)),
@@ -129,7 +133,9 @@ def _read(folder: Path, name: str, target: Target, shapes: Sequence[str], seed: 
     )
     for key in _OF_TEMPLATES if is_template else ():
         table.has(key)
-    table.close(_ELSEWHERE | ({} if is_template else dict.fromkeys(_OF_TEMPLATES, 'a kernel with "template"')))
+    table.close(
+        _ELSEWHERE | _OF_FAMILIES | ({} if is_template else dict.fromkeys(_OF_TEMPLATES, 'a kernel with "template"'))
+    )
     mistakes.raise_if_any()
     _refuse_target(name, target, targets, template.target if template else None, target in by_target)
     return Kernel(folder, title, targets, _at_shapes(problem, shapes))
@@ -316,49 +322,6 @@ def _read_buffer(one: Table, sizes: Sequence[str]) -> BufferSpec:
     read_expression(one, ("scale",), scale, sizes)
     one.close()
     return BufferSpec(name, dtype, shape, fill, scale, cast(Role, role))
-
-
-def _read_value(
-    table: Table, family: str | None, sizes: Sequence[str], buffers: Sequence[BufferSpec], parent: Problem | None
-) -> str:
-    """Read the expression of the output; its indices are the extents in lower case."""
-    required = family is not None and parent is None and "reference" not in table.value
-    text = table.text("value", required=required) or (parent.value if parent else "")
-    outputs = [buffer for buffer in buffers if buffer.role != "in"]
-    if not text or not outputs:
-        return text
-    inputs = {buffer.name: len(buffer.shape) for buffer in buffers if buffer.role != "out"}
-    axes = [extent.strip().lower() for extent in outputs[0].shape]
-    expression = read_expression(
-        table, ("value",), text, (*(["acc"] if family == "contraction" else []), *axes), inputs
-    )
-    if family == "contraction" and expression is not None:
-        _check_contraction(table, buffers, outputs)
-    return text
-
-
-def _check_contraction(table: Table, buffers: Sequence[BufferSpec], outputs: Sequence[BufferSpec]) -> None:
-    """The first two inputs are the factors, [M, K] and [K, N]; the output is [M, N]; all others are read in `value`."""
-    inputs = [buffer for buffer in buffers if buffer.role == "in"]
-    if len(outputs) != 1 or len(inputs) < 2:
-        table.mistake(
-            ("buffers",), f"a contraction has two factors and one output, not {len(inputs)} and {len(outputs)}"
-        )
-        return
-    a, b, y = inputs[0], inputs[1], outputs[0]
-    fits = len(a.shape) == len(b.shape) == len(y.shape) == 2
-    if not fits or (a.shape[0], b.shape[1], a.shape[1]) != (*y.shape, b.shape[0]) or len({*a.shape, *b.shape}) != 3:
-        found = ", ".join(f"{buffer.name}[{', '.join(buffer.shape)}]" for buffer in (a, b, y))
-        table.mistake(("buffers",), f"found {found}; a contraction is a[M, K], b[K, N] and an output [M, N]")
-    if (a.name, b.name) != ("a", "b"):
-        table.mistake(
-            ("buffers",), f"found the factors {a.name} and {b.name}; a contraction's first two buffers are a and b"
-        )
-    dtypes = sorted({buffer.dtype for buffer in buffers})
-    if dtypes not in (["f32"], ["f64"]):
-        table.mistake(
-            ("buffers",), f"found {' and '.join(dtypes)}; a contraction has f32 in all buffers, or f64 in all"
-        )
 
 
 _DEFAULTS = Problem(kernel="", family=None, value="", buffers=(), shapes=())

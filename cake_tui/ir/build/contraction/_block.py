@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from functools import lru_cache
 
-from cake_tui.ir.build.contraction._problem import ACC, Contraction, at_element, contraction_of
+from cake_tui.ir.build.contraction._problem import Contraction, at_element, contraction_of
 from cake_tui.ir.expr import Binary, Expr, Name, Number, Ref, Span, parse
 from cake_tui.ir.program import (
     DTYPE_BYTES,
@@ -26,7 +26,7 @@ from cake_tui.ir.program import (
 )
 from cake_tui.ir.refusal import refuse
 from cake_tui.model.device import Device
-from cake_tui.model.problem import Problem
+from cake_tui.model.problem import ACC, Problem
 from cake_tui.model.schedule import Knob, KnobValue
 
 THREADS_X, THREADS_Y = (4, 8, 16, 32, 64), (1, 2, 4, 8, 16, 32)
@@ -36,12 +36,14 @@ PADS = (0, 1, 2, 4, 8)
 UNROLLS = (1, 2, 4, 8, 16, 32)
 BANDS = (1, 2, 4, 8, 16)
 WIDEST = 16  # bytes of one load or store
+RUN = 4  # columns that a thread holds side by side, where it holds so many
 
 # Blocks to begin with: threads_y, threads_x, thread_m, thread_n, and how near to the peak such a block gets when all
-# multiprocessors have one, against the first; measured orders, not figures.
-_BLOCKS = (
+# multiprocessors have one, against the first; seen on an sm_90 device, as orders and not as figures. Two rows of
+# sixteen threads make a warp: so few different rows of a keep reads of shared memory short.
+BLOCKS = (
     (16, 16, 8, 8, 1.0),
-    (16, 8, 8, 8, 0.97),
+    (8, 16, 8, 8, 0.99),
     (8, 16, 8, 4, 0.85),
     (8, 16, 4, 4, 0.65),
     (8, 8, 4, 4, 0.55),
@@ -50,7 +52,9 @@ _BLOCKS = (
 
 
 @lru_cache(maxsize=64)
-def block_knobs(problem: Problem, device: Device, pad: int = 0) -> tuple[Knob, ...]:
+def block_knobs(
+    problem: Problem, device: Device, pad: int = 0, blocks: tuple[tuple[int, int, int, int, float], ...] = BLOCKS
+) -> tuple[Knob, ...]:
     """Return the knobs of a block, of what each thread computes, and of staging, with a default that fills the device.
 
     `pad` in elements behind each row of staged a; `vector` in elements of a global access; `band` in rows of blocks
@@ -58,7 +62,7 @@ def block_knobs(problem: Problem, device: Device, pad: int = 0) -> tuple[Knob, .
     """
     c = contraction_of(problem, "cuda")
     rows, columns = problem.shapes[0][c.rows], problem.shapes[0][c.columns]
-    threads_y, threads_x, thread_m, thread_n, _ = max(_BLOCKS, key=lambda block: _filled(block, rows, columns, device))
+    threads_y, threads_x, thread_m, thread_n, _ = max(blocks, key=lambda block: _filled(block, rows, columns, device))
     return (
         Knob("threads_x", THREADS_X, threads_x),
         Knob("threads_y", THREADS_Y, threads_y),
@@ -66,7 +70,7 @@ def block_knobs(problem: Problem, device: Device, pad: int = 0) -> tuple[Knob, .
         Knob("thread_n", EACH, thread_n),
         Knob("block_k", DEPTHS, 16),
         Knob("vector", vectors(c), _widest(problem, c)),
-        Knob("unroll", UNROLLS, 8),
+        Knob("unroll", UNROLLS, 16),
         Knob("pad", PADS, pad),
         Knob("band", BANDS, 1),
     )
@@ -118,9 +122,8 @@ class Block:
                 nearest=str(WARP // int(knobs["threads_y"])), step="build",
             )  # fmt: skip
 
-    def constants(self, known: tuple[Knob, ...]) -> tuple[Const, ...]:
+    def constants(self, known: tuple[Knob, ...], unfelt: tuple[str, ...] = ()) -> tuple[Const, ...]:
         """Return the numeric knobs that the program feels, and the block that follows from them."""
-        unfelt = () if self.knobs.get("shared", True) else ("block_k", "pad")
         made = [
             Const(knob.name, Number(value), tuple(int(other) for other in knob.values))
             for knob in known
@@ -143,9 +146,10 @@ class Block:
             return Launch(name, grid, body, threads)
         return Launch(name, grid, body, threads, order="grouped", group=Name("band"))
 
-    def accumulator(self, owner: str = "") -> Declare:
-        """Declare the register block of sums, zero at first."""
-        spread = Threads((Name("threads_y"), Name("threads_x")), (Name("thread_m"), Name("thread_n")))
+    def accumulator(self, owner: str = "", rows_apart: bool = False) -> Declare:
+        """Declare the register block of sums, zero at first; with `rows_apart` a thread's rows are dealt one by one."""
+        runs = (Number(1), Number(math.gcd(int(self.knobs["thread_n"]), RUN))) if rows_apart else ()
+        spread = Threads((Name("threads_y"), Name("threads_x")), (Name("thread_m"), Name("thread_n")), runs)
         shape: tuple[Expr, ...] = (Name("block_m"), Name("block_n"))
         return Declare(
             Buffer(ACC, "register", self.c.dtype, shape, owner=owner, spread=spread, init=Number(0))  # type: ignore[arg-type]
@@ -178,24 +182,21 @@ class Block:
 
         Threads of a warp take neighbouring rows of a at one k, so its rows lie side by side, `pad` behind each k.
         """
-        dtype, pad = self.c.dtype, Name("pad") if self.knobs["pad"] else Number(0)
-        rows, columns, depth = Name("block_m"), Name("block_n"), Name("block_k")
-        if stages is None:
-            left = Buffer("a_tile", "shared", dtype, (rows, depth), align=WIDEST, order=(1, 0), pad=pad)  # type: ignore[arg-type]
-            right = Buffer("b_tile", "shared", dtype, (depth, columns), align=WIDEST)  # type: ignore[arg-type]
-        else:
-            left = Buffer(
-                "a_tile",
-                "shared",
-                dtype,
-                (stages, rows, depth),
-                align=WIDEST,
-                order=(0, 2, 1),
-                pad=pad,
-                ring=True,  # type: ignore[arg-type]
-            )
-            right = Buffer("b_tile", "shared", dtype, (stages, depth, columns), align=WIDEST, ring=True)  # type: ignore[arg-type]
-        return Declare(left), Declare(right)
+        shape: tuple[Expr, ...] = (Name("block_m"), Name("block_k"))
+        pad = Name("pad") if self.knobs["pad"] else Number(0)
+        ring, order = stages is not None, (1, 0)
+        if stages is not None:
+            shape, order = (stages, *shape), (0, 2, 1)  # type: ignore[assignment]
+        left = Buffer("a_tile", "shared", self.c.dtype, shape, align=WIDEST, order=order, pad=pad, ring=ring)  # type: ignore[arg-type]
+        return Declare(left), self.right_tile(stages, WIDEST)
+
+    def right_tile(self, stages: Expr | None, align: int) -> Declare:
+        """Declare the staged block of b, its rows as they lie in memory."""
+        shape: tuple[Expr, ...] = (Name("block_k"), Name("block_n"))
+        ring = stages is not None
+        if stages is not None:
+            shape = (stages, *shape)
+        return Declare(Buffer("b_tile", "shared", self.c.dtype, shape, align=align, ring=ring))  # type: ignore[arg-type]
 
     @property
     def width(self) -> Expr | None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from cake_tui.ir.build.contraction._problem import ACC, Contraction, at_element, contraction_of
+from cake_tui.ir.build.contraction._problem import Contraction, at_element, contraction_of
 from cake_tui.ir.expr import Expr, Name, Number, Ref, Span, parse
 from cake_tui.ir.program import (
     DTYPE_BYTES,
@@ -25,7 +25,7 @@ from cake_tui.ir.program import (
 from cake_tui.ir.refusal import refuse_limit
 from cake_tui.model.device import Device, Target
 from cake_tui.model.diagnostic import Diagnostic
-from cake_tui.model.problem import Problem
+from cake_tui.model.problem import ACC, Problem
 from cake_tui.model.schedule import Knob, KnobValue
 
 LINE_BYTES = 64

@@ -13,9 +13,8 @@ from cake_tui.ir.expr import Expr, ParseError, Ref, Span, names_in, parse, refs_
 from cake_tui.ir.program import DTYPE_BYTES, Buffer, Const, Launch, Program
 from cake_tui.ir.refusal import refuse
 from cake_tui.model.device import Device, Target
-from cake_tui.model.problem import BufferSpec, Problem
+from cake_tui.model.problem import ACC, BufferSpec, Problem
 
-ACC = "acc"
 _FLOATS = {"c": ("f32", "f64"), "cuda": ("f32", "f64")}
 
 

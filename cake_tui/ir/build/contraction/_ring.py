@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from cake_tui.ir.build.contraction._block import Block, block_knobs
+from cake_tui.ir.build.contraction._block import BLOCKS, Block, block_knobs
 from cake_tui.ir.expr import All, Binary, Expr, Name, Number, Ref, parse
 from cake_tui.ir.program import (
     Commit,
@@ -25,12 +25,14 @@ LOADS = "loads"
 
 
 @lru_cache(maxsize=64)
-def ring_knobs(problem: Problem, device: Device) -> tuple[Knob, ...]:
+def ring_knobs(
+    problem: Problem, device: Device, blocks: tuple[tuple[int, int, int, int, float], ...] = BLOCKS
+) -> tuple[Knob, ...]:
     """Return the knobs of a block and `stages`, the blocks of k that are in shared memory or on their way there.
 
     Copies that turn a over meet in the same banks without padding: 4 elements are the least that wide reads allow.
     """
-    return *block_knobs(problem, device, pad=4), Knob("stages", STAGES, 3)
+    return *block_knobs(problem, device, 4, blocks), Knob("stages", STAGES, 4)
 
 
 def arrive(block: Block, turn: Expr, step: Expr, completes: Completion) -> tuple[Statement, ...]:

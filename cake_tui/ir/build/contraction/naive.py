@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cake_tui.ir.build import Structure
-from cake_tui.ir.build.contraction._problem import ACC, Contraction, at_element, contraction_of
+from cake_tui.ir.build.contraction._problem import Contraction, at_element, contraction_of
 from cake_tui.ir.expr import Binary, Expr, Name, Number, Ref, Span, parse
 from cake_tui.ir.program import (
     Assign,
@@ -21,7 +21,7 @@ from cake_tui.ir.program import (
     Threads,
 )
 from cake_tui.model.device import Device, Target
-from cake_tui.model.problem import Problem
+from cake_tui.model.problem import ACC, Problem
 from cake_tui.model.schedule import Knob, KnobValue
 
 BLOCK_ROWS = Const("block_rows", Number(32))  # a warp: its threads share no row

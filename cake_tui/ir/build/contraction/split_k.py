@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from cake_tui.ir.build import Structure
 from cake_tui.ir.build.contraction._block import Block, multiples_of
 from cake_tui.ir.build.contraction._micro import LINE_BYTES, TILE_N, Tiles, check_registers, constants, tile_knobs
-from cake_tui.ir.build.contraction._problem import ACC, at_element, contraction_of
+from cake_tui.ir.build.contraction._problem import at_element, contraction_of
 from cake_tui.ir.build.contraction._ring import ring_knobs, turns
 from cake_tui.ir.expr import Name, Number, Ref, Span, parse
 from cake_tui.ir.program import Assign, Axis, Buffer, Declare, For, Guard, Lanes, Launch, Program, Threads
 from cake_tui.ir.refusal import refuse
 from cake_tui.model.device import Device, Target
-from cake_tui.model.problem import Problem
+from cake_tui.model.problem import ACC, Problem
 from cake_tui.model.schedule import Knob, KnobValue
 
 ADDING = 256  # threads of a block that adds parts

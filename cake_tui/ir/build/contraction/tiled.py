@@ -15,11 +15,11 @@ from cake_tui.ir.build.contraction._micro import (
     check_registers,
     constants,
 )
-from cake_tui.ir.build.contraction._problem import ACC, Contraction, contraction_of
+from cake_tui.ir.build.contraction._problem import Contraction, contraction_of
 from cake_tui.ir.expr import All, Name, Number, Ref, Span, parse
 from cake_tui.ir.program import Buffer, Const, Contract, Copy, Declare, For, Guard, Launch, Program, Statement, Sync
 from cake_tui.model.device import Device, Target
-from cake_tui.model.problem import Problem
+from cake_tui.model.problem import ACC, Problem
 from cake_tui.model.schedule import Knob, KnobValue
 
 
@@ -51,8 +51,9 @@ class Tiled:
         if target == "cuda":
             block = Block(c, knobs)
             launches = (_on_gpu(block),)
+            unfelt = () if knobs["shared"] else ("block_k", "pad")
             return c.program(
-                "tiled", target, device, runtime_sizes, block.constants(known), launches,
+                "tiled", target, device, runtime_sizes, block.constants(known, unfelt), launches,
                 multiples=multiples_of(problem, knobs),
             )  # fmt: skip
         check_registers(knobs, device)
