@@ -41,9 +41,9 @@ def lower_outer(frame: CudaFrame, statement: Contract) -> None:
         over = [condition for condition in tests if not names_in(condition) & _named(left, right)]
         if over:
             with frame.writer.block(f"if ({test_of(frame, over)})"):
-                _multiply(frame, statement.target.buffer, (rows, columns), names)
+                multiply(frame, statement.target.buffer, (rows, columns), names)
         else:
-            _multiply(frame, statement.target.buffer, (rows, columns), names)
+            multiply(frame, statement.target.buffer, (rows, columns), names)
 
 
 def _named(*tiles: Shaped) -> frozenset[str]:
@@ -93,10 +93,22 @@ def _operand(frame: CudaFrame, tile: Shaped, hold: Hold, side: str, tests: list[
         if len(mine) != 1 or mine[0].key != hold.key:
             raise refuse("lowering", buffer.name, "elements of other threads", "the spread of the block", step="lower")
         return buffer.name
-    axis = _axis(frame, tile, tile.axes[0])
     (name,) = frame.fresh(side)
+    declare_fragment(frame, tile, hold, name)
+    load_fragment(frame, tile, hold, name, tests)
+    return name
+
+
+def declare_fragment(frame: CudaFrame, tile: Shaped, hold: Hold, name: str) -> None:
+    """Declare the registers of a thread's part of an operand; `name` may have a first axis."""
     count = f"[{frame.c(hold.each_expr)}]" if hold.each > 1 else ""
-    frame.writer.line(f"{STORED[CALCULATED[buffer.dtype]]} {name}{count};")
+    frame.writer.line(f"{STORED[CALCULATED[tile.buffer.dtype]]} {name}{count};")
+
+
+def load_fragment(frame: CudaFrame, tile: Shaped, hold: Hold, name: str, tests: list[Expr]) -> None:
+    """Load a thread's part of an operand, zero where its guard fails."""
+    buffer = tile.buffer
+    axis = _axis(frame, tile, tile.axes[0])
     vector = _width(frame, tile, hold, axis, tests)
     with walk_tile(frame, (axis,), (hold,), vector, once=False) as walk:
         values = Values(walk, (axis,), CALCULATED[buffer.dtype])
@@ -107,7 +119,6 @@ def _operand(frame: CudaFrame, tile: Shaped, hold: Hold, side: str, tests: list[
             text = values.value(tile.ref)
             text = f"{test_of(walk.frame, tests)} ? {text} : 0" if tests else text
             walk.frame.writer.line(f"{name}{element} = {text};")
-    return name
 
 
 def _width(frame: CudaFrame, tile: Shaped, hold: Hold, axis: TileAxis, tests: list[Expr]) -> int:
@@ -120,7 +131,8 @@ def _width(frame: CudaFrame, tile: Shaped, hold: Hold, axis: TileAxis, tests: li
     return vector
 
 
-def _multiply(frame: CudaFrame, target: str, holds: tuple[Hold, Hold], names: list[str]) -> None:
+def multiply(frame: CudaFrame, target: str, holds: tuple[Hold, Hold], names: list[str]) -> None:
+    """Add every product of two fragments to the block."""
     indices = []
     heads = []
     for hold, counter in zip(holds, frame.fresh(*counters_of(frame, 2))):

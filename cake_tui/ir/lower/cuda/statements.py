@@ -28,6 +28,7 @@ from cake_tui.ir.lower.cuda.elements import (
     lower_split,
 )
 from cake_tui.ir.lower.cuda.frame import CudaFrame
+from cake_tui.ir.lower.cuda.pipelines import lower_read_ahead, reads_ahead
 from cake_tui.ir.lower.cuda.products import lower_outer
 from cake_tui.ir.lower.cuda.reductions import lower_pick, lower_reduce
 from cake_tui.ir.lower.cuda.types import STORED
@@ -102,6 +103,10 @@ def _for(frame: CudaFrame, loop: For) -> None:
         inner.replace(name, loop.start)
         with frame.writer.scope():
             lower_body(inner, loop.body)
+        return
+    product = reads_ahead(frame, loop)
+    if product is not None:
+        lower_read_ahead(frame, loop, product)
         return
     inner.declare(name, loop.start, behind_last(frame, loop))
     unroll = 1 if loop.unroll is None else frame.number(loop.unroll, "unroll")
