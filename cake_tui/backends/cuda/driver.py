@@ -74,10 +74,14 @@ class _LaunchConfig(ctypes.Structure):
 
 
 class Driver:
-    """The loaded driver; raises OSError where there is none. `current` makes a device's primary context current."""
+    """The loaded driver; raises OSError where there is none. `current` makes a device's primary context current.
 
-    def __init__(self) -> None:
+    A `quiet` one never asks what may be refused: tools that watch the process would report that.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
         self._library = ctypes.CDLL(LIBRARY)
+        self._quiet = quiet
         self._library.cuGetErrorName.argtypes = [c_int, ctypes.POINTER(c_char_p)]
         self._library.cuGetErrorString.argtypes = [c_int, ctypes.POINTER(c_char_p)]
         self.call("cuInit", c_uint(0))
@@ -222,8 +226,11 @@ class Driver:
         return found.value
 
     def parameter_bytes(self, function: int) -> list[int] | None:
-        """Return the size of each parameter of a function; None where the driver is too old to tell (before 12.4)."""
-        if not self.has("cuFuncGetParamInfo"):
+        """Return the size of each parameter of a function.
+
+        None where the driver is too old to tell (before 12.4) or quiet: the end of the list shows in a refusal.
+        """
+        if self._quiet or not self.has("cuFuncGetParamInfo"):
             return None
         sizes: list[int] = []
         offset, size = c_size_t(), c_size_t()

@@ -109,7 +109,7 @@ def main() -> int:
     """Run the order; candidates that cannot be launched are told, a device that fails ends the program."""
     path = Path(sys.argv[1])
     order = msgspec.json.decode(path.read_bytes(), type=Order)
-    driver = Driver()
+    driver = Driver(quiet=True)
     device = driver.find(order.device)
     driver.current(device)
     with (path.parent / MADE).open("ab", buffering=0) as journal:
