@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from cake_tui.ir.lower.cuda import prelude
 from cake_tui.model.lowered import Argument, Launch, LaunchPlan, Lowered
 from cake_tui.model.problem import Shape
-from tests.emulator import Array, compiling, emulate
+from tests.emulator import Array, Fault, compiling, emulate
 from tests.emulator.source import emulated, has_instructions, rewrite, signature, with_prelude
 
 EDGES = (
@@ -48,21 +50,26 @@ def test_a_rewritten_source_keeps_its_lines() -> None:
     )
 
 
+def _run(source: str, x: Array, kind: type, blocks: int, threads: int, cluster: int = 1) -> Array | Fault:
+    """Run a whole source whose one kernel takes x and writes a y as long."""
+    arguments = (Argument("buffer", "x"), Argument("buffer", "y"))
+    launch = Launch("kernel", (blocks, 1, 1), arguments, (threads, 1, 1), (cluster, 1, 1))
+    shape = Shape((("N", x.size),))
+    lowered = Lowered("cuda", "sm_90a", source, (), (LaunchPlan(shape, (launch,)),))
+    found = emulate(lowered, shape, {"x": x}, {"y": np.empty(x.shape, kind)})
+    return found if isinstance(found, Fault) else found["y"]
+
+
 def _mapped(expression: str, out: str, x: Array) -> Array:
     """Return what a kernel that maps x through an expression of the prelude gives."""
     kernel = (
-        f'extern "C" __global__ void map(const float *x, {out} *y, int N) {{\n'
-        f"  const int n = blockIdx.x * 256 + threadIdx.x;\n  if (n < N) y[n] = {expression};\n}}\n"
+        f'extern "C" __global__ void kernel(const float *x, {out} *y) {{\n'
+        f"  const int n = blockIdx.x * 256 + threadIdx.x;\n  if (n < {x.size}) y[n] = {expression};\n}}\n"
     )
-    arguments = (Argument("buffer", "x"), Argument("buffer", "y"), Argument("size", "N"))
-    shape = Shape((("N", x.size),))
-    plan = LaunchPlan(shape, (Launch("map", (-(-x.size // 256), 1, 1), arguments, (256, 1, 1)),))
     kind = np.float32 if out == "float" else np.uint16
-    found = emulate(
-        Lowered("cuda", "sm_90a", with_prelude(kernel), (), (plan,)), shape, {"x": x}, {"y": np.empty(x.shape, kind)}
-    )
-    assert isinstance(found, dict), found
-    return found["y"]
+    found = _run(with_prelude(kernel), x, kind, -(-x.size // 256), 256)
+    assert not isinstance(found, Fault), found
+    return found
 
 
 class TestRoundings:
@@ -93,3 +100,48 @@ class TestRoundings:
         x = FLOATS.view(np.float32)
         found = _mapped(f"{function}(x[n], 1.5f)", "float", x)
         assert np.array_equal(found, right(x, np.float32(1.5)), equal_nan=True)
+
+
+# Each is called twice with the same scratch memory, so that its first barrier is needed too; a cluster's takes what
+# its blocks have.
+TOGETHER = {
+    **{f"block_{name}": f"  value = block_{name}<4>(value, scratch);\n" for name in ("add", "mul", "max", "min")},
+    **{f"block_{name}": f"  block_{name}<4>(value, index, scratch);\n" for name in ("least", "most")},
+    **{
+        f"cluster_{name}": f"  value = cluster_{name}<2>(block_{name}<4>(value, scratch), scratch);\n"
+        for name in ("add", "max", "min")
+    },
+}
+REDUCED = {"add": np.sum, "mul": np.prod, "max": np.max, "min": np.min, "least": np.min, "most": np.max}
+
+
+class TestReductions:
+    pytestmark = needs_compiler
+
+    def test_all_are_here(self) -> None:
+        others = {"cluster_sync", "cluster_rank", "cluster_read"}
+        assert set(TOGETHER) == {name for name in prelude.names() if name.startswith(("block_", "cluster_"))} - others
+
+    @pytest.mark.parametrize("name", TOGETHER)
+    def test_a_reduction_is_right_and_needs_each_of_its_barriers(self, name: str) -> None:
+        blocks = 2 if name.startswith("cluster") else 1
+        x = (np.random.default_rng(5).random(128 * blocks) + 0.5).astype(np.float32)
+        source = with_prelude(
+            'extern "C" __global__ void __launch_bounds__(128) kernel(const float *x, float *y) {\n'
+            "  __shared__ float scratch[8];\n  const int n = blockIdx.x * 128 + threadIdx.x;\n"
+            f"  float value = x[n];\n  int index = n;\n{TOGETHER[name]}"
+            f"  value = value / 2 + x[n];\n{TOGETHER[name]}  y[n] = value;\n}}\n"
+        )
+        reduce = REDUCED[name.partition("_")[2]]
+        found = _run(source, x, np.float32, blocks, 128, blocks)
+        assert not isinstance(found, Fault), found
+        assert np.allclose(found, reduce(reduce(x.astype(np.float64)) / 2 + x), rtol=1e-5)
+        function = next(block.text for block in prelude.blocks() if block.name == name)
+        barriers = re.findall(r"__syncthreads\(\);|cluster_sync\(\);", function)
+        assert len(barriers) >= 2
+        for at in range(len(barriers)):
+            parts = re.split(r"__syncthreads\(\);|cluster_sync\(\);", function)
+            without = "".join(
+                part + (barriers[i] if i != at else ";") for i, part in enumerate(parts[:-1])
+            ) + parts[-1]  # fmt: skip
+            assert isinstance(_run(source.replace(function, without), x, np.float32, blocks, 128, blocks), Fault), at

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from cake_tui import ir
 from cake_tui.errors import Ended
+from cake_tui.ir import text
 from cake_tui.ir.laws import verify
 from cake_tui.ir.program import Program
 from tests.emulator import Fault, compiling, emulate
@@ -48,3 +51,19 @@ def test_each_wait_arrive_commit_expect_and_barrier_is_needed(name: str) -> None
         except Ended:  # lowering sees it too
             continue
     assert missed == {known for known in SAME_THREAD if known[0] == name}
+
+
+@pytest.mark.parametrize("name", ["tma_ring", "tma_tails", "tma_store_epilogue", "persistent_gemm"])
+def test_other_bytes_than_are_copied_are_found(name: str) -> None:
+    program = parse(name, CASES[name].sizes)
+    written = text.render(program)
+    expected = re.findall(r"expect .* bytes .*", written)
+    assert expected
+    for line in expected:
+        more = _judge(name, text.parse(written.replace(line, f"{line} + 16")))
+        assert more is not None
+        assert more.kind == "deadlock"
+        assert "lacks 16 bytes" in more.where
+        fewer = _judge(name, text.parse(written.replace(line, f"{line} - 16")))
+        assert fewer is not None
+        assert fewer.kind in ("deadlock", "bytes", "race")

@@ -134,7 +134,7 @@ void atomic(void *address, size_t bytes) {
 // --- a team's beginning, and what a return completes -----------------------------------------------------------------
 
 void thread_returned() {
-  self->block->live--;
+  if (--self->block->live == 0) give_up_shared(*self->block);
   complete_block(*self->block);
   settle(*self->block);
 }
@@ -143,6 +143,7 @@ void start_barriers() {
   before.clear();
   at_cluster.clear();
   for (Block &block : blocks) {
+    block.read_by_others = false;
     block.at_barrier.clear();
     block.exchanges.clear();
     for (Named &named : block.named) named = Named{};

@@ -115,6 +115,7 @@ struct Block {
   Cell *cells = nullptr;
   uint32_t *reads = nullptr;     // per cell and agent: epoch of the last read
   int live = 0;                  // threads that have not returned
+  bool read_by_others = false;   // other blocks of the cluster read its shared memory
   std::vector<Thread *> at_barrier;
   std::vector<Named> named{16};
   std::vector<Exchange> exchanges;
@@ -161,6 +162,7 @@ void land_copy(const Copy &copy, int writer, uint32_t epoch, uintptr_t place);
 void lend(const void *source, size_t bytes, uintptr_t place);
 void give_back(const Copy &store);             // moves the data, and the source may be written again
 bool in_image(uintptr_t address);
+void give_up_shared(Block &block);             // its threads have returned
 void make_barrier_cells(void *address, uintptr_t place);
 void see_barrier_cells(const void *address, uintptr_t place);
 void allocate_shared();                        // for the launch's teams

@@ -154,7 +154,13 @@ void access(uintptr_t address, size_t bytes, Access kind, uintptr_t place) {
     if (address + bytes > region->start + region->bytes) address = region->start + region->bytes;
     else return global_access(*region, address, bytes, kind, place);
   }
-  if (Block *block = block_of(address)) return shared_access(*block, address, bytes, kind, place);
+  if (Block *block = block_of(address)) {
+    if (!block->live)
+      fault("race", "thread %d %s %s %s of a block that has returned", self->id, verb(kind), where(address).c_str(),
+            at(place).c_str());
+    block->read_by_others = true;
+    return shared_access(*block, address, bytes, kind, place);
+  }
   if (kind == Access::READ && in_image(address)) return;  // a table of constants
   fault("out of bounds", "thread %d %s %s %s", self->id, verb(kind), where(address).c_str(), at(place).c_str());
 }
@@ -272,6 +278,18 @@ void allocate_shared() {
     block.cells = static_cast<Cell *>(map(cells * sizeof(Cell)));
     block.reads = static_cast<uint32_t *>(map(cells * most * sizeof(uint32_t)));
   }
+}
+
+void give_up_shared(Block &block) {
+  if (!block.read_by_others) return;
+  Clock all(agents, 0);
+  for (const Thread &thread : threads)
+    if (thread.block == &block) take(all.data(), Clock(thread.clock, thread.clock + agents));
+  for (size_t i = 0; i < arena_bytes >> shift; i++)
+    for (int j = 0; j < agents; j++)
+      if (block.cells[i].read && block.reads[i * agents + j] > all[j])
+        fault("race", "a block returns, and nothing orders that behind thread %d of another, which read %s", j,
+              where(reinterpret_cast<uintptr_t>(block.arena) + (i << shift)).c_str());
 }
 
 static void empty(const Region &region) {
