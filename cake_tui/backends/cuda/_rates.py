@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _fastest_us(driver: Driver, put: Callable[[int], None], stream: int) -> float:
-    """Put work on the stream for a share of a second, five times at least; return the shortest time, in microseconds."""
+    """Do work for a share of a second, five times at least; return the shortest time, in microseconds."""
     events = driver.event(), driver.event()
     best, count, until = float("inf"), 0, time.monotonic() + SHARE_S
     while count < LEAST_RUNS or time.monotonic() < until:
