@@ -25,6 +25,10 @@ class Executor(Protocol):
     def evaluate(self, job: EvaluatorJob, timeout_s: float, wait: Wait | None = None) -> EvaluatorReply:
         """Run one job on the evaluator; `Lost` when it died, hung or took too much memory, and was replaced."""
 
+    @property
+    def has_tools(self) -> bool:
+        """Whether the backend has a profiler and a memory checker, installed or not."""
+
     def inspect(self, job: Inspect, timeout_s: float, wait: Wait | None = None) -> Inspected:
         """Run kernels under a tool in a process of its own, while nothing else uses the device."""
 

@@ -327,6 +327,11 @@ class Local:
         for one in self._compilers.values():
             one.pause(paused and not self._build_while_timing)
 
+    @property
+    def has_tools(self) -> bool:
+        """Whether the backend has a profiler and a memory checker, installed or not."""
+        return getattr(self._backend, "inspector", None) is not None
+
     def inspect(self, job: Inspect, timeout_s: float, wait: Wait | None = None) -> Inspected:
         """Run kernels under a tool; the evaluator has no job meanwhile, and compilers stand still."""
         inspector = getattr(self._backend, "inspector", None)

@@ -39,7 +39,7 @@ PATIENCE = 2  # failures of other kinds in a row
 
 def after_round(ctx: Context) -> Events:
     """Check a suspect and profile who waits, within the share of the time that they may take."""
-    if not _offered(ctx):
+    if not ctx.executor.has_tools:
         return
     for number in _suspects(ctx)[:1]:
         if _affordable(ctx):
@@ -52,7 +52,7 @@ def after_round(ctx: Context) -> Events:
 
 def idle(ctx: Context) -> Events:
     """While nothing else is done (paused, stalled, done): look at the best, and meet what people asked for."""
-    if not _offered(ctx):
+    if not ctx.executor.has_tools:
         return
     best = ctx.history.incumbent
     if best is not None and ctx.history.rows[best].sanitized is None and "memcheck" not in ctx.refused:
@@ -190,10 +190,6 @@ def _suspects(ctx: Context) -> list[int]:
 
 
 # -- whether, and how long -----------------------------------------------------------------------------------
-
-
-def _offered(ctx: Context) -> bool:
-    return ctx.history.device.target == "cuda" and ctx.history.device.kind == "cuda"
 
 
 def _affordable(ctx: Context) -> bool:

@@ -218,6 +218,10 @@ def test_a_candidate_that_moves_the_clock_is_kept_after_three_repeats_and_labell
     assert "clock differs -1.50%" in marked.reason
     assert "S3" in marked.stale_codes
     machine.events()
+    machine.taken = 0
+    machine.series(1)  # of the next candidate: again three repeats at most
+    assert machine.taken == 1 + 3
+    machine.events()
     machine.candidate_factor, machine.taken = 1.0, 0
     machine.series(3)
     assert machine.taken == 3
