@@ -16,6 +16,7 @@ from cake_tui.backends.cuda import PLUGIN, compilers, devices
 from cake_tui.backends.cuda._nvrtc import whole
 from cake_tui.backends.cuda.plan import check_limits, check_parameters
 from cake_tui.errors import ENVIRONMENT, Ended, UserError
+from cake_tui.model.device import Device
 from cake_tui.model.jobs import BuildJob
 from cake_tui.model.lowered import Argument, Launch, Lowered
 from cake_tui.model.outcome import LaunchFailed
@@ -63,7 +64,7 @@ def test_gpus_that_are_too_old_are_named(monkeypatch: pytest.MonkeyPatch, capabi
 
 
 def test_a_missing_cupy_is_named_with_the_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compilers.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"CuPy is not installed; pip install 'cake-tui\[cuda13\]'"):
         compilers.find_compiler()
 
@@ -88,8 +89,9 @@ def test_an_nvcc_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert caught.value.exit_code == ENVIRONMENT
 
 
-def simulated_gpu() -> object:
-    return registry.load("backends", "simulated").devices()[0]
+def simulated_gpu() -> Device:
+    found: Device = registry.load("backends", "simulated").devices()[0]
+    return found
 
 
 def test_the_compile_process_imports_neither_cupy_nor_numpy() -> None:

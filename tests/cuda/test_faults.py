@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
 from cake_tui.executors.local import Local
@@ -146,14 +147,8 @@ def test_an_evaluator_that_wrote_beyond_its_buffers_is_replaced(executor: Local,
 def test_strict_precision_refuses_tensor_instructions(executor: Local, device: Device) -> None:
     lowered = variant(device.arch)
     comment = '// asm("mma.sync.aligned")\n'
-    (subject,) = build(executor, type(lowered)(**{**_fields(lowered), "source": comment + lowered.source}))
+    (subject,) = build(executor, msgspec.structs.replace(lowered, source=comment + lowered.source))
     reply = check(executor, subject, "full", problem_of(precision="strict"))
     assert isinstance(reply, Refused)
     assert isinstance(reply.outcome, WrongAnswer)
     assert reply.outcome.failure == "precision"
-
-
-def _fields(value: object) -> dict[str, object]:
-    import msgspec
-
-    return msgspec.structs.asdict(value)  # type: ignore[type-var]
