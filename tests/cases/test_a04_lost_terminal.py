@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import signal
 import subprocess
 import time
@@ -16,6 +17,7 @@ from cake_tui.model.history import History
 from cake_tui.store.telemetry import BeatReader
 from tests.cases.shell import ROOT, SLOW, Shell, all_gone, descendants, ended, events, gone, log_of, screen, variations
 from tests.engine.scripted import folded, until
+from tests.tui.pty_terminal import PtyTerminal
 
 RUN = ("run", "--backend", "simulated", "--device", SLOW, "--name", "a", "--set", "heartbeat=0.1")
 HEADLESS = (*RUN, "--headless")
@@ -181,6 +183,41 @@ def test_a_viewer_that_nobody_reads_holds_nothing_up(shell: Shell, soak_share: f
         shell.here("pause", "a")
         until(lambda: b"PAUSED" in terminal.read(0.1)[-200_000:], 10)
         assert terminal.process.poll() is None
+
+
+def test_read_again_the_screen_is_current_at_once(shell: Shell, soak_share: float) -> None:
+    """Pitfall 1, the viewer's side: what happened meanwhile is there within two seconds, not screen after screen."""
+    session = shell.start()
+    with PtyTerminal("attach", "a", "--sessions", str(shell.sessions)) as terminal:
+        terminal.wait_for("RUNNING", 20)
+        time.sleep(max(2.0, 60 * soak_share))
+        newest, began = ended(session), time.monotonic()
+        shown = 0
+        while shown < newest and time.monotonic() - began < 10:
+            terminal.read(0.1)
+            shown = max(map(int, re.findall(r"#(\d+) ", terminal.text())), default=0)
+        assert shown >= newest
+        if soak_share == 1.0:  # on a machine of its own
+            assert time.monotonic() - began <= 2.0
+    shell.here("stop", "a")
+
+
+def test_a_stopped_engine_is_told_from_a_quiet_one(shell: Shell) -> None:
+    """Pitfall 23: the process is there and holds its lock, and does nothing."""
+    shell.start(set="heartbeat=0.2")
+    pid = shell.pid()
+    with PtyTerminal("attach", "a", "--sessions", str(shell.sessions)) as terminal:
+        terminal.wait_for("RUNNING", 20)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            terminal.wait_for("STALE", 8)
+            assert "engine silent for" in terminal.text()
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        terminal.wait_for("RUNNING", 8)
+        os.kill(pid, signal.SIGKILL)
+        terminal.wait_for("ENGINE GONE", 8)
+        assert "cake-tui resume a" in terminal.text()
 
 
 def test_the_documentation_says_which_of_the_two_happens() -> None:

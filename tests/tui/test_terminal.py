@@ -42,11 +42,13 @@ def attach(sample: Sample, **options: object) -> PtyTerminal:
     [
         (lambda t: t.send("q"), 0),
         (lambda t: t.send("\x03"), 0),
+        (lambda t: t.send("\x11"), 0),
         (lambda t: t.process.send_signal(signal.SIGTERM), 143),
         (lambda t: t.process.send_signal(signal.SIGHUP), 129),
         (lambda t: t.process.send_signal(signal.SIGINT), 130),
+        (lambda t: t.process.send_signal(signal.SIGQUIT), 131),
     ],
-    ids=["q", "ctrl+c", "SIGTERM", "SIGHUP", "SIGINT"],
+    ids=["q", "ctrl+c", "ctrl+q", "SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"],
 )
 def test_every_way_of_leaving_gives_the_terminal_back(
     locked: Sample, leave: Callable[[PtyTerminal], None], code: int
