@@ -60,13 +60,19 @@ def contracted_length(problem: Problem, shape: Shape) -> int:
 
 def make_inputs(problem: Problem, shape: Shape, input_set: str, seed: int) -> dict[str, Array]:
     """Return one array a buffer that the kernel reads, of the buffer's dtype; the same for equal arguments."""
-    made: dict[str, Array] = {}
-    for position, spec in enumerate(inputs_of(problem)):
-        if spec.dtype not in DTYPES:
-            raise UserError(f"buffer {spec.name}: dtype {spec.dtype} has no reference here; known: {', '.join(DTYPES)}")
-        random = np.random.Generator(np.random.SFC64([seed % 2**32, SETS.index(input_set), position]))
-        made[spec.name] = _fill(problem, spec, position, shape, input_set, random)
-    return made
+    return {
+        spec.name: make_input(problem, shape, input_set, seed, position)
+        for position, spec in enumerate(inputs_of(problem))
+    }
+
+
+def make_input(problem: Problem, shape: Shape, input_set: str, seed: int, position: int) -> Array:
+    """Return the array of one of those buffers, by its position among them."""
+    spec = inputs_of(problem)[position]
+    if spec.dtype not in DTYPES:
+        raise UserError(f"buffer {spec.name}: dtype {spec.dtype} has no reference here; known: {', '.join(DTYPES)}")
+    random = np.random.Generator(np.random.SFC64([seed % 2**32, SETS.index(input_set), position]))
+    return _fill(problem, spec, position, shape, input_set, random)
 
 
 def _fill(

@@ -11,13 +11,13 @@ import cupy
 import numpy as np
 
 from cake_tui.backends._element import Element, pick
-from cake_tui.backends._inputs import make_inputs
+from cake_tui.backends._inputs import inputs_of, make_input
 from cake_tui.backends._reference import Reference
 from cake_tui.backends.cuda.subject import Gpu
 from cake_tui.model.problem import Problem, Shape
 
 SHARE = 0.25  # of the device's memory, at most
-THREADS = 8  # numpy draws random numbers without holding the others up
+THREADS = 12  # numpy draws random numbers without holding the others up
 ELEMENT_STREAM = 5
 MOST_SEEDS = 6  # a round's, the next one's, and those of the timed inputs
 
@@ -78,9 +78,12 @@ class Vault:
         problem = self._problem
         assert problem is not None
         wanted = [key for shape in shapes for name in sets if ("inputs", key := (shape, name, seed)) not in self._kept]
+        specs = inputs_of(problem)
+        tasks = [(key, position) for key in wanted for position in range(len(specs))]
         with ThreadPoolExecutor(THREADS) as pool:
-            for key, host in zip(wanted, pool.map(lambda key: make_inputs(problem, *key), wanted)):
-                self._keep(("inputs", key), Values(problem, host, key[2]))
+            drawn = pool.map(lambda task: _draw(problem, *task), tasks)
+            for key in wanted:
+                self._keep(("inputs", key), Values(problem, {spec.name: next(drawn) for spec in specs}, key[2]))
 
     def inputs(self, shape: Shape, input_set: str, seed: int) -> Values:
         """Return one input set."""
@@ -130,6 +133,11 @@ class Vault:
     def _drop(self, key: tuple[str, Key]) -> None:
         for array in _arrays(self._kept.pop(key)):
             self._hashes.pop(int(array.data.ptr), None)
+
+
+def _draw(problem: Problem, key: Key, position: int) -> np.ndarray[Any, Any]:
+    shape, input_set, seed = key
+    return make_input(problem, shape, input_set, seed, position)
 
 
 def dense(reference: Reference) -> Reference:
