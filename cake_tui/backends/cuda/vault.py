@@ -90,6 +90,7 @@ class Vault:
         key = ("inputs", (shape, input_set, seed))
         if key not in self._kept:
             self.prepare([shape], [input_set], seed)
+        self._seeds.move_to_end(seed)  # the one that was used longest ago goes first
         self._kept.move_to_end(key)
         found = self._kept[key]
         assert isinstance(found, Values)
