@@ -14,6 +14,7 @@ from cake_tui.tui.keys import Command, bindings, commands, footer
 from cake_tui.tui.pane import Pane
 from cake_tui.tui.screens.ask import Ask
 from cake_tui.tui.screens.commands import Commands
+from cake_tui.tui.screens.dialog import Dialog
 from cake_tui.tui.screens.find import Find
 from cake_tui.tui.screens.help import Help
 from cake_tui.tui.screens.inject import Inject
@@ -38,6 +39,7 @@ class Main(ReplayKeys, inherit_bindings=False):
         self.tiles = Tiles(panes, arrangement)
         self.footline = FootLine(id="foot")
         self._message: tuple[str, str] | None = None
+        self._behind = False  # a dialog stood before the panes when they should have been drawn
         self._ascii = False
 
     def compose(self) -> ComposeResult:
@@ -58,14 +60,32 @@ class Main(ReplayKeys, inherit_bindings=False):
         self.call_after_refresh(self._again)
 
     def show(self, view: View) -> None:
-        """Draw a view."""
+        """Draw a view; behind a dialog, where every change would send the dialog again, only the lines above it."""
         self._ascii = view.ascii
+        top = self.app.screen
+        self._behind = isinstance(top, Dialog)
+        if isinstance(top, Dialog) and top.box.region.y <= self.headline.size.height:
+            return
         self.headline.show(view)
+        if self._behind:
+            return
         if self.record is not None:
             self.timeline.show(self.record, view.ascii)
         for pane in self.tiles.on_screen():
             pane.show(view)
         self._tabs()
+
+    def _compositor_refresh(self) -> None:
+        """As Textual's, which marks a screen behind another as changed for ever and sends it whole each time."""
+        super()._compositor_refresh()
+        if self is not self.app.screen:
+            self._repaint_required = False
+            self._exchange_repaint_regions()
+
+    def on_screen_resume(self) -> None:
+        """The dialog is gone: catch up."""
+        if self._behind:
+            self.call_after_refresh(self._again)
 
     def foot(self, message: tuple[str, str] | None, ascii: bool) -> None:  # noqa: A002
         """Draw the footer."""
