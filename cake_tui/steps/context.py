@@ -79,7 +79,7 @@ class Context:
     explained: dict[int, Explained] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)  # tool -> why it need not be tried again
     stumbled: dict[str, int] = field(default_factory=dict)  # tool -> failures in a row
-    call_s: float = 6.0  # of the last call of a profiler
+    call_s: float = 3.0  # of the last call of a tool; before one was made, of a small one
     _read: tuple[dict[str, Any], Settings] | None = None  # what the settings were last read from, and they
 
     @property

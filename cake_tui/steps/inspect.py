@@ -26,7 +26,6 @@ from cake_tui.steps.context import Context, Explained
 
 Events = Generator[ev.Event, None, None]
 
-CALL_S = 6.0  # a call of the profiler before one was made: most of it is the start of processes
 LIMIT_S = 60.0
 REPLAYS = 60  # of a kernel, at most, with what saves and restores memory around each
 MOST = 8  # candidates of one call

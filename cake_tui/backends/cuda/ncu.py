@@ -149,12 +149,12 @@ def parse(text: str) -> list[Row]:
     Both pages are understood: ``raw`` (a column a metric, a row of units) and ``details`` (a row a metric).
     A value that is no finite number is left out.
     """
-    lines = text.replace("\0", "").splitlines()
-    start = next((at for at, line in enumerate(lines) if line.lstrip("\ufeff").startswith('"ID"')), None)
+    lines = text.replace("\0", "").replace("\ufeff", "").splitlines()
+    start = next((at for at, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
         return []
     table = [row for row in csv.reader(io.StringIO("\n".join(lines[start:]))) if row]
-    header = [name.strip().lstrip("\ufeff") for name in table[0]]
+    header = [name.strip() for name in table[0]]
     if "Metric Name" in header:
         return _long(header, table[1:])
     return _wide(header, table[1:])
@@ -174,7 +174,7 @@ def _wide(header: list[str], rows: list[list[str]]) -> list[Row]:
         for name, cell in named.items():
             metric, _, unit = name.partition(" [")  # newer pages have the unit behind the name
             value = number(cell, unit.rstrip("]") or units.get(name, ""))
-            if value is not None:
+            if value is not None and "__" in metric:  # what else is a number is about the launch, as the stream's
                 values[metric] = value
         out.append(Row(named.get("Kernel Name", ""), values))
     return out

@@ -20,7 +20,7 @@ _LINE = re.compile(r"^=+ ?")
 _SUMMARY = re.compile(r"(?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: \d+ hazards? displayed \((\d+) error)")
 _HEAD = re.compile(
     r"^(?:Invalid|Misaligned|Out-of-range|Race reported|Error: Race|Program hit|Barrier error|Internal Error"
-    r"|Address .* out of bounds|Leaked|Fatal)"
+    r"|Leaked|Fatal)"
 )
 _REFUSED = re.compile(r"(Device not supported[^\n]*|Unable to [^\n]*|Failed to initialize[^\n]*|No supported [^\n]*)")
 
@@ -69,7 +69,7 @@ def _complaints(report: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for line, after in zip(lines, [*lines[1:], ""]):
         if _HEAD.match(line):
-            found[f"{line} {after}".strip()[:300] if after.startswith("at ") else line[:300]] = None
+            found[f"{line} {after}".strip()[:300] if after.startswith(("at ", "and ")) else line[:300]] = None
         if len(found) == SHOWN:
             break
     return tuple(found)
