@@ -23,6 +23,7 @@ _ENTRY = {
 }
 _FORM = {"c": "void NAME(const int task[3], const float *a, ...)", "cuda": "__global__ void NAME(const float *a, ...)"}
 _MACRO = re.compile(r"#\s*ifndef\s+(\w+)\s*\n\s*#\s*define\s+\1\s+(\d{1,9})\b")
+_EXAMPLE = "cake-tui new NAME --from matmul_bias_relu_template"
 _LARGEST_BYTES = 20_000_000
 _SKIPPED = ("__pycache__",)
 
@@ -46,7 +47,7 @@ def around(name: str, file: Path, reference: str) -> Path:
     source = read_text(file)
     entry = _ENTRY[target].search(source)
     if entry is None:
-        raise UserError(f"{file}: no kernel in it; write one as {_FORM[target]}")
+        raise UserError(f"{file}: no kernel in it; write one as {_FORM[target]}, as {_EXAMPLE} shows")
     taken = _sizes_of(reference, target)
     knobs = {macro: value for macro, value in _MACRO.findall(source) if macro not in taken}
     text = kernel_toml(f"kernel{file.suffix}", entry[1], knobs, reference)
