@@ -34,8 +34,8 @@ class Peers:
         self._running: dict[str, PeerProcess] = {}
         self._prepared: dict[str, tuple[object, ...]] = {}
 
-    def of(self, job: TimePeer, shape: Shape) -> PeerProcess:
-        """Return a peer ready for the job's problem; raises Ended for one that is not known or not here."""
+    def of(self, job: TimePeer, shape: Shape, seed: int) -> PeerProcess:
+        """Return a peer ready for the job's problem and these inputs; raises Ended for one that is not known or not here."""
         if job.peer not in KNOWN:
             raise Ended(
                 LaunchFailed(reason=f'no peer "{job.peer}" on a GPU; known: {", ".join(sorted(KNOWN))}')
@@ -45,9 +45,9 @@ class Peers:
         if job.peer not in self._running:
             extra = {"CUDA_VISIBLE_DEVICES": self._uuid}
             self._running[job.peer] = PeerProcess("cake_tui.backends.cuda._peer", job.peer, DROPPED, extra)
-        key = (job.problem, shape, job.seed)
+        key = (job.problem, shape, seed)
         if self._prepared.get(job.peer) != key:
-            self._running[job.peer].prepare(job.problem, shape, job.seed)
+            self._running[job.peer].prepare(job.problem, shape, seed)
             self._prepared[job.peer] = key
         return self._running[job.peer]
 
@@ -85,7 +85,7 @@ def time_peer(gpu: Gpu, vault: Vault, repeats: Repeats, peers: Peers, job: TimeP
             pairs.append(Pair(problem.ranked(times["holder"]), problem.ranked(times["peer"]), holder_first))
         after = clock()
         fingerprint = lanes[-1].fingerprint("holder")
-        version = peers.of(job, lanes[-1].shape).version
+        version = peers.of(job, lanes[-1].shape, lanes[-1].seed).version
     except Ended:
         peers.close()  # the next attempt gets new processes
         _free(lanes)
@@ -103,7 +103,7 @@ def _holder_us(gpu: Gpu, work: Work, peers: Peers, job: TimePeer) -> float:
 
 
 def _peer_us(gpu: Gpu, work: Work, peers: Peers, job: TimePeer) -> float:
-    peer = peers.of(job, work.lane.shape)
+    peer = peers.of(job, work.lane.shape, work.lane.seed)
     once_us = peer.run(1) / 1e3
     count = min(max(int(job.sample_ms * 1e3 / max(once_us, 0.1)), 1), MOST_REPEATS)
     return peer.run(count, round(job.sample_ms * 1e6)) / 1e3 / count
