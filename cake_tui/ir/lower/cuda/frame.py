@@ -38,6 +38,7 @@ class CudaFrame(Frame):
     integer: str  # the type of block numbers and loop variables
     tensor_maps: dict[str, TensorMap]
     coordinates: dict[tuple[int, int], str]  # (stride, threads) of a hold -> the variable of the team's body
+    arranged: tuple[tuple[int, int], ...]  # the holds whose threads a warp covers as a block of lanes
     slots: dict[str, Expr]  # of each barrier
     phases: dict[str, str]  # barrier -> the variable of the team's body with its parities
     aliases: dict[Expr, Expr]  # expressions that a variable stands for
@@ -50,6 +51,7 @@ class CudaFrame(Frame):
         self.integer = "int"
         self.tensor_maps = {}
         self.coordinates = {}
+        self.arranged = ()
         self.slots = {}
         self.phases = {}
         self.aliases = {}

@@ -44,7 +44,7 @@ def lower_launch(frame: CudaFrame, launch: Launch, buffers: Mapping[str, Buffer]
     bands = bands_of(frame, launch)
     if not any(isinstance(statement, Role) for statement in launch.body):
         declare_phases(frame, launch, launch.body)
-        with declare_threads(frame, buffers.values(), "threadIdx.x"), open_tiles(frame, launch) as inner:
+        with declare_threads(frame, buffers.values(), "threadIdx.x", launch.body), open_tiles(frame, launch) as inner:
             lower_body(inner, launch.body)
         return ()
     others = [one for one in launch.body if not isinstance(one, Role | Declare | WarpRole) and _acts(one)]
@@ -63,7 +63,7 @@ def lower_launch(frame: CudaFrame, launch: Launch, buffers: Mapping[str, Buffer]
             run = [statement] if isinstance(statement, Role) else []
         if statement is not None and not isinstance(statement, Role) and _acts(statement):
             declare_phases(frame, launch, (statement,))
-            with declare_threads(frame, buffers.values(), "threadIdx.x"):
+            with declare_threads(frame, buffers.values(), "threadIdx.x", (statement,)):
                 lower_body(frame, (statement,))
     return tuple(constants)
 
@@ -128,7 +128,7 @@ def _body(frame: CudaFrame, launch: Launch, role: Role, band: Band, buffers: Map
     ]
     inside = {one.buffer.name for one in walk_body(role.body) if isinstance(one, Declare)}
     mine = [buffer for buffer in buffers.values() if buffer.name in inside or buffer in own]
-    with declare_threads(frame, mine, counter), open_tiles(frame, launch) as inner:
+    with declare_threads(frame, mine, counter, role.body), open_tiles(frame, launch) as inner:
         for buffer in own:
             inner.buffers[buffer.name] = buffer
             declare_registers(inner, buffer)

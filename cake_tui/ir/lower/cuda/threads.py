@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from cake_tui.ir.expr import Binary, Expr, Name, Number
+from cake_tui.ir.expr import Binary, Expr, Name, Number, Ref
+from cake_tui.ir.lower.cuda.elements import dense
 from cake_tui.ir.lower.cuda.frame import CudaFrame
-from cake_tui.ir.lower.cuda.holds import Hold
-from cake_tui.ir.program import Buffer, Threads
+from cake_tui.ir.lower.cuda.holds import Hold, Holds
+from cake_tui.ir.lower.tiles import shaped
+from cake_tui.ir.program import WARP, Buffer, Contract, Pick, Reduce, Statement, Threads
+from cake_tui.ir.walk import walk_body
+
+LANES_X = 8  # of a warp along the last axis, where both operands of a product are read in vectors
 
 
 @contextmanager
-def declare_threads(frame: CudaFrame, buffers: Iterable[Buffer], counter: str) -> Iterator[None]:
+def declare_threads(
+    frame: CudaFrame, buffers: Iterable[Buffer], counter: str, body: tuple[Statement, ...]
+) -> Iterator[None]:
     """Set the thread's number, from 0 in its team, and its coordinates; what nothing names goes again."""
     team, writer = frame.team, frame.writer
+    frame.arranged = _arranged(frame, body)
     declared = [(team.counter, len(writer.lines))]
     writer.line(f"const int {team.counter} = {counter};")
     frame.declare(team.counter, Number(0), Number(team.threads))
@@ -26,14 +34,70 @@ def declare_threads(frame: CudaFrame, buffers: Iterable[Buffer], counter: str) -
             if hold.threads > 1 and (hold.stride, hold.threads) not in frame.coordinates:
                 name = _name(frame, hold, len(holds) - 1 - axis)
                 frame.coordinates[hold.stride, hold.threads] = name
+                if (hold.stride, hold.threads) in frame.arranged:
+                    continue
                 if name != team.counter:
                     declared.append((name, len(writer.lines)))
                     writer.line(f"const int {name} = {_value(frame, hold, buffer)};")
                     frame.declare(name, Number(0), Number(hold.threads))
+    declared += _arrange(frame)
     frame.keep_head()
     yield
     for name, line in reversed(declared):
         writer.drop_unused(name, line, line + 1)
+
+
+def _arranged(frame: CudaFrame, body: tuple[Statement, ...]) -> tuple[tuple[int, int], ...]:
+    """Return the two spreads' axes, as (stride, threads), whose threads a warp covers as a block of lanes.
+
+    A register block whose operands are both read from shared memory in vectors: shared memory gives 128 bytes a time,
+    and half a warp shares a read of 16 bytes a lane only where lanes meet in pairs.
+    """
+    statements = walk_body(body)
+    if any(isinstance(one, Reduce | Pick) and one.scope == "warp" for one in statements):
+        return ()
+    for one in statements:
+        if not isinstance(one, Contract) or one.op != "outer":
+            continue
+        holds = frame.spreads.holds.get(one.target.buffer, ())
+        if len(holds) == 2 and _fits(frame, holds) and all(_vectors(frame, ref) for ref in (one.left, one.right)):
+            return tuple((hold.stride, hold.threads) for hold in holds)
+    return ()
+
+
+def _fits(frame: CudaFrame, holds: Holds) -> bool:
+    rows, columns = holds
+    across = min(LANES_X, columns.threads)
+    whole = rows.threads * columns.threads == frame.team.threads and frame.team.threads % WARP == 0
+    plain = columns.stride == 1 and rows.stride == columns.threads
+    even = across in (2, 4, 8) and columns.threads % across == 0 and rows.threads % (WARP // across) == 0
+    return whole and plain and even and min(rows.each, columns.each) > 1
+
+
+def _vectors(frame: CudaFrame, ref: Ref) -> bool:
+    """Whether an operand lies in shared memory, neighbours side by side."""
+    tile = shaped(ref, frame.spreads.buffers)
+    return tile.buffer.space == "shared" and len(tile.axes) == 1 and dense(tile, tile.axes)
+
+
+def _arrange(frame: CudaFrame) -> list[tuple[str, int]]:
+    """Set the coordinates of threads that are arranged in blocks of lanes; return names and lines."""
+    if not frame.arranged:
+        return []
+    (_, rows), (_, columns) = frame.arranged
+    ty, tx = (frame.coordinates[key] for key in frame.arranged)
+    across = min(LANES_X, columns)
+    down, counter, writer = WARP // across, frame.team.counter, frame.writer
+    writer.line(f"// A warp covers {down} x {across} threads, neighbours in pairs: halves of it share their reads.")
+    warp, lane = f"{counter} / {WARP}", f"{counter} % {WARP} / {2 * across} * 2 + {counter} % 2"
+    side = columns // across
+    row_warp, column_warp = (f"{warp} / {side}", f"{warp} % {side} * {across} + ") if side > 1 else (warp, "")
+    lines = len(writer.lines)
+    writer.line(f"const int {ty} = {row_warp} * {down} + {lane};")
+    writer.line(f"const int {tx} = {column_warp}{counter} / 2 % {across};")
+    frame.declare(ty, Number(0), Number(rows))
+    frame.declare(tx, Number(0), Number(columns))
+    return [(ty, lines), (tx, lines + 1)]
 
 
 def _name(frame: CudaFrame, hold: Hold, from_last: int) -> str:

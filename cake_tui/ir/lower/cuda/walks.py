@@ -180,6 +180,10 @@ def first_holder(frame: CudaFrame, holds: Sequence[Hold]) -> str:
     if frame.team.who == "one thread":
         return ""
     counter = frame.team.counter
+    keys = {(hold.stride, hold.threads) for hold in holds if hold.threads > 1}
+    if frame.arranged and keys and keys <= set(frame.arranged):
+        left = [frame.coordinates[key] for key in frame.arranged if key not in keys]
+        return " && ".join(f"{name} == 0" for name in left)
     tests = []
     reach = 1
     for hold in sorted((hold for hold in holds if hold.threads > 1), key=lambda hold: hold.stride):
