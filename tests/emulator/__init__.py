@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from cake_tui.model.lowered import Launch, LaunchPlan, Lowered
 from cake_tui.model.problem import Shape
-from tests.emulator.compiling import CompileError, lines_of, program
+from tests.emulator.compiling import CompileError, library, lines_of, machine
 from tests.emulator.source import kernels_of, rewrite
 
 Array = npt.NDArray[np.generic]
@@ -49,12 +49,14 @@ def emulate(
     plan = lowered.plan(shape)
     entries = dict.fromkeys(launch.entry for launch in plan.launches)
     try:
-        made = program(rewrite(lowered.source, entries))
+        made = library(rewrite(lowered.source, entries))
     except CompileError as error:
         return Fault("compile", str(error))
     told = _told(plan, inputs, outputs, seed, _cell(lowered.source))
     try:
-        done = subprocess.run([str(made)], input=told, capture_output=True, check=False, timeout=time_limit_s)
+        done = subprocess.run(
+            [str(machine()), str(made)], input=told, capture_output=True, check=False, timeout=time_limit_s
+        )
     except subprocess.TimeoutExpired:
         return Fault("time", f"more than {time_limit_s:g} s")
     head, _, rest = done.stdout.partition(b"\n")

@@ -12,11 +12,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 MACHINE = Path(__file__).parent / "machine"
-FLAGS = ("-std=c++20", "-march=native", "-no-pie", "-fno-pie")
+FLAGS = ("-std=c++20", "-march=native")
 # -O1 keeps what is in registers out of sight of the checks and compiles quickly; -g1 gives lines to the reports.
 KERNEL_FLAGS = (
     *FLAGS, "-O1", "-g1", "-w", "-fsanitize=thread,bounds,alignment", "--param=tsan-instrument-func-entry-exit=0",
-    "-fno-strict-aliasing", "-ftrivial-auto-var-init=pattern", f"-include{MACHINE / 'cuda.h'}",
+    "-fno-strict-aliasing", "-ftrivial-auto-var-init=pattern", "-fPIC", "-shared", "-nostdlib",
+    f"-include{MACHINE / 'cuda.h'}",
 )  # fmt: skip
 MOST_KEPT = 400  # programs
 OLDEST = 12  # the first g++ that gives variables without a value a recognisable one
@@ -41,28 +42,20 @@ class CompileError(Exception):
 
 @functools.cache
 def machine() -> Path:
-    """Return the object file of the emulator's machine, compiled where it is not there yet."""
+    """Return the program that loads and runs kernels, compiled where it is not there yet."""
     texts = (path.read_text(encoding="utf-8") for path in sorted(MACHINE.iterdir()))
-    made = _folder() / f"machine-{_hash([*FLAGS, *texts])}.o"
-    if not made.is_file():
-        with tempfile.TemporaryDirectory(dir=_folder()) as name:
-            _compile([*FLAGS, "-O2", "-ftree-vectorize", "-c", str(MACHINE / "all.cpp")], Path(name))
-            (Path(name) / "all.o").replace(made)
-    return made
+    made = _folder() / f"machine-{_hash([*FLAGS, *texts])}"
+    flags = [*FLAGS, "-O2", "-ftree-vectorize", "-rdynamic", str(MACHINE / "all.cpp"), "-ldl"]
+    return made if made.is_file() else _compiled(flags, made)
 
 
-def program(text: str) -> Path:
-    """Return the program of a kernel's text, compiled where it is not there yet; raises CompileError."""
+def library(text: str) -> Path:
+    """Return the shared object of a kernel's text, compiled where it is not there yet; raises CompileError."""
     made = _folder() / f"kernel-{_hash([machine().name, *KERNEL_FLAGS, text])}"
-    if not made.is_file():
-        _forget_old()
-        with tempfile.TemporaryDirectory(dir=_folder()) as name:
-            (Path(name) / "kernel.cu").write_text(text, encoding="utf-8")
-            # Two steps: linking with -fsanitize=thread would bring that library's own checks.
-            _compile([*KERNEL_FLAGS, "-xc++", "-c", "kernel.cu"], Path(name))
-            _compile([*FLAGS, "kernel.o", str(machine()), "-o", "kernel"], Path(name))
-            (Path(name) / "kernel").replace(made)
-    return made
+    if made.is_file():
+        return made
+    _forget_old()
+    return _compiled([*KERNEL_FLAGS, "-xc++", "kernel.cu"], made, text)
 
 
 def lines_of(made: Path, places: Iterable[str]) -> dict[str, int]:
@@ -87,11 +80,16 @@ def lines_of(made: Path, places: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def _compile(arguments: list[str], folder: Path) -> None:
-    done = subprocess.run(["g++", *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=300)
-    if done.returncode:
-        said = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
-        raise CompileError("\n".join(said[:5]))
+def _compiled(arguments: list[str], made: Path, text: str = "") -> Path:
+    """Compile in a folder of its own, which holds `text` as kernel.cu, and rename into place."""
+    with tempfile.TemporaryDirectory(dir=_folder()) as name:
+        (Path(name) / "kernel.cu").write_text(text, encoding="utf-8")
+        command = ["g++", *arguments, "-o", "made"]
+        done = subprocess.run(command, cwd=name, capture_output=True, text=True, check=False, timeout=300)
+        if done.returncode:
+            said = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
+            raise CompileError("\n".join(said[:5]))
+        return (Path(name) / "made").replace(made)
 
 
 @functools.cache

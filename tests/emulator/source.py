@@ -47,7 +47,7 @@ def rewrite(source: str, entries: Iterable[str]) -> str:
         f'  if (!__builtin_strcmp(name, "{entry}")) return [](void **p) {{ emu::call({entry}, p); }};\n'
         for entry in entries
     )
-    table = f"void (*emu::entry_named(const char *name))(void **) {{\n{named}  return nullptr;\n}}\n"
+    table = f'extern "C" void (*emu_entry(const char *name))(void **) {{\n{named}  return nullptr;\n}}\n'
     return f"{text}\n{table}"
 
 

@@ -127,8 +127,6 @@ __forceinline__ double __longlong_as_double(long long bits) { return emu_bits<do
 __forceinline__ long long __double_as_longlong(double value) { return emu_bits<long long>(value); }
 
 namespace emu {
-void (*entry_named(const char *name))(void **);  // at the end of the kernel's file
-
 template <size_t... I> struct Places {};
 // Volatile, so that no kernel is compiled into these, where accesses go unseen.
 template <class... A, size_t... I>

@@ -161,7 +161,7 @@ void issue_copy(const Copy &copy, uintptr_t place);
 void land_copy(const Copy &copy, int writer, uint32_t epoch, uintptr_t place);
 void lend(const void *source, size_t bytes, uintptr_t place);
 void give_back(const Copy &store);             // moves the data, and the source may be written again
-bool in_image(uintptr_t address);
+bool in_kernel(uintptr_t address);             // among the kernel's own constants
 void give_up_shared(Block &block);             // its threads have returned
 void make_barrier_cells(void *address, uintptr_t place);
 void see_barrier_cells(const void *address, uintptr_t place);

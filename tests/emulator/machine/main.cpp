@@ -1,9 +1,12 @@
 // Reads buffers and launches from standard input, runs them, writes outputs or the first fault to standard output.
+#include <dlfcn.h>
+#include <link.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -12,11 +15,28 @@
 
 #include "machine.h"
 
-extern "C" char __executable_start, _end;
-
 namespace emu {
 
-void (*entry_named(const char *name))(void **);  // in the kernel's own file
+namespace {
+uintptr_t library, library_end;  // the kernel's shared object
+void (*(*entry_named)(const char *name))(void **);
+
+int find_library(dl_phdr_info *found, size_t, void *name) {
+  if (std::strcmp(found->dlpi_name, static_cast<const char *>(name)) != 0) return 0;
+  library = found->dlpi_addr;
+  for (int i = 0; i < found->dlpi_phnum; i++)
+    if (found->dlpi_phdr[i].p_type == PT_LOAD)
+      library_end = std::max<uintptr_t>(library_end, library + found->dlpi_phdr[i].p_vaddr + found->dlpi_phdr[i].p_memsz);
+  return 1;
+}
+}  // namespace
+
+static void load(char *path) {
+  void *loaded = dlopen(path, RTLD_NOW);
+  if (!loaded) fault("launch", "%s", dlerror());
+  entry_named = reinterpret_cast<decltype(entry_named)>(dlsym(loaded, "emu_entry"));
+  dl_iterate_phdr(find_library, path);
+}
 
 [[noreturn]] void fault(const char *kind, const char *format, ...) {
   char text[4096];
@@ -40,13 +60,12 @@ const char *kept(const std::string &text) {
 
 std::string at(uintptr_t place) {
   char text[32];
-  snprintf(text, sizeof text, "{%lx}", static_cast<unsigned long>(place));
+  // Cells keep 32 bits of a place: of its distance from the library's start that is enough.
+  snprintf(text, sizeof text, "{%x}", static_cast<uint32_t>(place) - static_cast<uint32_t>(library));
   return text;
 }
 
-bool in_image(uintptr_t address) {
-  return address >= reinterpret_cast<uintptr_t>(&__executable_start) && address < reinterpret_cast<uintptr_t>(&_end);
-}
+bool in_kernel(uintptr_t address) { return address >= library && address < library_end; }
 
 static void on_signal(int number, siginfo_t *found, void *context) {
   uintptr_t place = 0;
@@ -142,7 +161,8 @@ static TensorMap read_map() {
   return map;
 }
 
-static int work() {
+static int work(char *path) {
+  load(path);
   std::deque<Launch> launches;
   std::deque<int> sizes;
   std::deque<TensorMap> maps;
@@ -183,7 +203,7 @@ static int work() {
 
 }  // namespace emu
 
-int main() {
+int main(int, char **arguments) {
   static char spare[64 << 10];
   stack_t alternate{};
   alternate.ss_sp = spare;
@@ -193,5 +213,5 @@ int main() {
   action.sa_sigaction = emu::on_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigaction(number, &action, nullptr);
-  return emu::work();
+  return emu::work(arguments[1]);
 }

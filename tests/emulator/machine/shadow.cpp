@@ -161,7 +161,7 @@ void access(uintptr_t address, size_t bytes, Access kind, uintptr_t place) {
     block->read_by_others = true;
     return shared_access(*block, address, bytes, kind, place);
   }
-  if (kind == Access::READ && in_image(address)) return;  // a table of constants
+  if (kind == Access::READ && in_kernel(address)) return;  // a table of constants
   fault("out of bounds", "thread %d %s %s %s", self->id, verb(kind), where(address).c_str(), at(place).c_str());
 }
 
