@@ -19,7 +19,7 @@ from cake_tui.monitors.nvml import NvmlMonitor
 from cake_tui.steps.measure import Ask
 from cake_tui.steps.noise import Guard
 from cake_tui.store.line import line_of
-from tests.monitors.conftest import stand_in
+from tests.monitors.stand_in import stand_in
 from tests.tui.conftest import app_of
 from tests.tui.picture import text_of
 from tests.tui.pilot import play, press
