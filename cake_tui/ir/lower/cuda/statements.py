@@ -109,9 +109,9 @@ def _for(frame: CudaFrame, loop: For) -> None:
         lower_read_ahead(frame, loop, product)
         return
     inner.declare(name, loop.start, behind_last(frame, loop))
-    unroll = 1 if loop.unroll is None else frame.number(loop.unroll, "unroll")
-    if unroll > 1:
-        frame.writer.pragma(f"unroll {unroll}")
+    if loop.unroll is not None:
+        # Said for 1 too: left alone, the compiler unrolls short loops by itself.
+        frame.writer.pragma(f"unroll {frame.number(loop.unroll, 'unroll')}")
     step = f"++{name}" if frame.tidy(loop.step) == Number(1) else f"{name} += {frame.c(loop.step)}"
     start, stop = frame.c(loop.start), frame.c(loop.stop, 4)
     with frame.writer.block(f"for ({frame.integer} {name} = {start}; {name} < {stop}; {step})"):
