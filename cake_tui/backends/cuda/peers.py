@@ -35,7 +35,7 @@ class Peers:
         self._prepared: dict[str, tuple[object, ...]] = {}
 
     def of(self, job: TimePeer, shape: Shape, seed: int) -> PeerProcess:
-        """Return a peer ready for the job's problem and these inputs; raises Ended for one that is not known or not here."""
+        """Return a peer ready for the job's problem and these inputs; raises Ended for one not known or not here."""
         if job.peer not in KNOWN:
             raise Ended(
                 LaunchFailed(reason=f'no peer "{job.peer}" on a GPU; known: {", ".join(sorted(KNOWN))}')
@@ -50,6 +50,12 @@ class Peers:
             self._running[job.peer].prepare(job.problem, shape, seed)
             self._prepared[job.peer] = key
         return self._running[job.peer]
+
+    def drop(self, name: str) -> None:
+        """End one, so that the next attempt gets a new process."""
+        self._prepared.pop(name, None)
+        if name in self._running:
+            self._running.pop(name).end()
 
     def close(self) -> None:
         """End all."""
@@ -87,7 +93,7 @@ def time_peer(gpu: Gpu, vault: Vault, repeats: Repeats, peers: Peers, job: TimeP
         fingerprint = lanes[-1].fingerprint("holder")
         version = peers.of(job, lanes[-1].shape, lanes[-1].seed).version
     except Ended:
-        peers.close()  # the next attempt gets new processes
+        peers.drop(job.peer)
         _free(lanes)
         raise
     _free(lanes)
