@@ -12,6 +12,7 @@ from cake_tui.model.history import History
 from cake_tui.model.neighbourhood import explored
 from cake_tui.model.row import WEIGHT_MAX, Row, Tally
 from cake_tui.tui import format as fmt
+from cake_tui.tui.ended import Ended
 from cake_tui.tui.format import Line
 from cake_tui.tui.pane import Pane
 from cake_tui.tui.views import View
@@ -36,8 +37,7 @@ class Actions(Pane):
         super().__init__(name, number)
         self._asked_at: dict[str, str] = {}
         self._last: dict[str, Row] = {}  # of each action and structure, its latest candidate that ended
-        self._read: tuple[int, int] = (0, 0)
-        self._open: list[int] = []  # candidates that had not ended when they were read
+        self._ended = Ended()
         self._timed: dict[str, deque[Row]] = {}  # of each structure, its latest candidates that have a time
 
     def summary(self, view: View) -> Line:
@@ -61,23 +61,17 @@ class Actions(Pane):
         return [lines[index] for index in self.window(len(lines), height)]
 
     def _follow(self, history: History) -> None:
-        """Remember the last candidate of each name; a row is read once, when it has ended."""
-        key, count = self._read
-        if key != id(history) or count > len(history.rows):
-            self._last, self._timed, self._open, count = {}, {}, [], 0
-        waiting = [*self._open, *range(count, len(history.rows))]
-        self._open = [number for number in waiting if history.rows[number].outcome is None]
-        for number in waiting:
-            row = history.rows[number]
-            if row.outcome is None:
-                continue
+        """Remember the last candidate of each name."""
+        news = self._ended.news(history)
+        if self._ended.restarted:
+            self._last, self._timed = {}, {}
+        for row in news:
             names = {move.action for move in row.proposal.moves}
             if row.schedule is not None:
                 names.add(row.schedule.structure)
                 if row.time_us is not None:
                     self._timed.setdefault(row.schedule.structure, deque(maxlen=WINDOW)).append(row)
             self._last.update(dict.fromkeys(names, row))
-        self._read = (id(history), len(history.rows))
 
     def _explored(self, width: int) -> list[Line]:
         """For each structure, what was tried around its best without winning; agents leave it alone."""

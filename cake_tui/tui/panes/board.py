@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import events
@@ -14,6 +15,7 @@ from cake_tui.model.history import History
 from cake_tui.model.outcome import FAILED
 from cake_tui.model.row import Row
 from cake_tui.tui import format as fmt
+from cake_tui.tui.ended import Ended
 from cake_tui.tui.format import Line
 from cake_tui.tui.pane import Pane
 from cake_tui.tui.views import View
@@ -48,8 +50,9 @@ class Board(Pane):
         self.ordered_by = "rank"
         self.filtered = "all"
         self._order: list[int] = []
-        self._key: object = None
-        self._places: dict[int, int] = {}
+        self._ended = Ended()
+        self._base: object = None
+        self._sorted: list[tuple[bool, float, float, int]] = []
 
     def summary(self, view: View) -> Line:
         """Order, filter and how many there are."""
@@ -82,10 +85,14 @@ class Board(Pane):
         numbers = self._numbers(view.history)
         if not numbers:
             return True
-        here = self._places.get(-1 if view.selected is None else view.selected)
+        here = self._placed(view)
         there = self.top if here is None else max(0, min(len(numbers) - 1, here + by))
         self.app.choose(numbers[there])  # type: ignore[attr-defined]
         return True
+
+    def _placed(self, view: View) -> int | None:
+        """Where the selected candidate stands in the order shown."""
+        return self._order.index(view.selected) if view.selected in self._order else None
 
     def escaped(self) -> None:
         """Show the latest candidate again, whichever that is."""
@@ -115,30 +122,35 @@ class Board(Pane):
         return str(index + 1) if ranked else ""
 
     def _numbers(self, history: History) -> list[int]:
-        """Candidates in order; made anew only when one of them changed."""
-        timed = sum(row.time_us is not None for row in history.rows[-64:])
-        key = (
-            id(history), len(history.rows), tuple(history.counts.values()), self.ordered_by, self.filtered,
-            self.sought, len(history.wins), timed,
-        )  # fmt: skip
-        if key == self._key:
-            return self._order
-        rows = [row for row in history.rows if _passes(row, self.filtered)]
-        if self.sought:
-            rows = [row for row in rows if self.wants(_words(row))]
-        if self.ordered_by == "newest":
-            rows.reverse()
+        """Candidates in order: those that ended since are put in their places, in flight ones stand at the end."""
+        news = self._ended.news(history)
+        base = (self.ordered_by, self.filtered, self.sought, len(history.wins), history.incumbent)
+        if base != self._base or self._ended.restarted:
+            self._base, open_ones = base, {*self._ended.open}
+            self._sorted = sorted(self._key(row, history) for row in self._wanted(history.rows, open_ones))
         else:
-            rows.sort(key=_KEYS[self.ordered_by])
-        if self.ordered_by == "rank":
-            # The holder is first whatever its standing: a standing is a chain of estimates, the gate decided.
-            rows.sort(key=lambda row: row.number != history.incumbent)
-        self._key, self._order = key, [row.number for row in rows]
-        self._places = {number: place for place, number in enumerate(self._order)}
+            for row in self._wanted(news, set()):
+                bisect.insort(self._sorted, self._key(row, history))
+        order = [key[-1] for key in self._sorted]
+        flying = [row.number for row in self._wanted([history.rows[number] for number in self._ended.open], set())]
+        self._order = [*reversed(flying), *order] if self.ordered_by == "newest" else [*order, *reversed(flying)]
         return self._order
 
+    def _wanted(self, rows: Sequence[Row], without: set[int]) -> list[Row]:
+        found = [row for row in rows if row.number not in without and _passes(row, self.filtered)]
+        return [row for row in found if self.wants(_words(row))] if self.sought else found
+
+    def _key(self, row: Row, history: History) -> tuple[bool, float, float, int]:
+        """Where a candidate stands; its number is the last part."""
+        if self.ordered_by == "newest":
+            return False, 0.0, -row.number, row.number
+        group, value = _KEYS[self.ordered_by](row)
+        # The holder is first whatever its standing: a standing is a chain of estimates, the gate decided.
+        below = self.ordered_by == "rank" and row.number != history.incumbent
+        return below, group, value, row.number
+
     def _keep_selected_visible(self, view: View, room: int) -> None:
-        place = self._places.get(-1 if view.selected is None else view.selected)
+        place = self._placed(view)
         if place is None or view.follows or room < 1:
             return
         if place < self.top:
@@ -147,23 +159,23 @@ class Board(Pane):
             self.top = place - room + 1
 
 
-def _standing(row: Row) -> tuple[int, float, int]:
-    if row.standing is not None and row.time_us is not None:
-        return 0, -row.standing, row.number
-    return (1, row.time_us, row.number) if row.time_us is not None else (2, 0.0, -row.number)
+def _standing(row: Row) -> tuple[float, float]:
+    """The highest standing first, then times without one, then what has no time, the newest of them first."""
+    if row.standing is not None and row.time_us is not None and not math.isnan(row.standing):
+        return 0, -row.standing
+    return (1, row.time_us) if row.time_us is not None else (2, -row.number)
 
 
-def _least(value: float | None, row: Row) -> tuple[bool, float, int]:
+def _least(value: float | None) -> tuple[float, float]:
     """Known values first, the least at the top; a NaN counts as unknown."""
-    known = value is not None and not math.isnan(value)
-    return not known, value if known and value is not None else 0.0, row.number
+    return (0, value) if value is not None and not math.isnan(value) else (1, 0.0)
 
 
-_KEYS: dict[str, Callable[[Row], tuple[float, float, int]]] = {
+_KEYS: dict[str, Callable[[Row], tuple[float, float]]] = {
     "rank": _standing,
-    "time": lambda row: _least(row.time_us, row),
-    "gain": lambda row: _least(-row.gain if row.gain is not None and row.number else None, row),
-    "error": lambda row: _least(row.max_abs_err, row),
+    "time": lambda row: _least(row.time_us),
+    "gain": lambda row: _least(-row.gain if row.gain is not None and row.number else None),
+    "error": lambda row: _least(row.max_abs_err),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.binding import Binding
@@ -11,12 +12,14 @@ from cake_tui import figures
 from cake_tui.model.history import History as Folded
 from cake_tui.model.row import Row
 from cake_tui.tui import format as fmt
+from cake_tui.tui.ended import Ended
 from cake_tui.tui.format import Line
 from cake_tui.tui.pane import Pane
 from cake_tui.tui.plot import SECONDS, STEPS, Canvas, Columns, Scale, by_candidate, by_time, nice_above, nice_below
 from cake_tui.tui.views import View, goal_us
 
 MARGIN = 7  # cells for labels at the left
+SAMPLE = 1_000  # candidates that the scale of a long run is taken from
 FAR_GOAL = 1.6  # a goal further off than this times the best or a peer is named at the edge, not drawn to scale
 # In one column the heaviest failure shows.
 FAILURES = ("WrongAnswer", "Crashed", "TimedOut", "LaunchFailed", "BuildFailed", "Rejected", "Interrupted")
@@ -49,6 +52,10 @@ class History(Pane):
         self.over_time = False
         self.zoomed = 0
         self.panned = 0  # quarters of the window before the end; 0 follows it
+        self._ended = Ended()
+        self._base: object = None
+        self._dots: dict[tuple[int, int], tuple[str, str]] = {}  # (column, row) -> (glyph, tone)
+        self._worst: dict[int, str] = {}  # column -> the heaviest failure in it
         self._key: object = None
         self._lines: list[Line] = []
 
@@ -125,7 +132,7 @@ class History(Pane):
             label = fmt.pad(ticks.get(row, ""), MARGIN, right=True) + ("┤" if row in ticks else "│")
             lines.append(((label, "dim"), *cells))
         if height >= 7:
-            lines.append(self._failures(history.rows, columns))
+            lines.append(self._failures(columns))
         if height >= 9 and history.marks:
             lines.append(self._marks(view, columns))
         under = by_time(columns) if self.over_time else by_candidate(columns)
@@ -145,7 +152,7 @@ class History(Pane):
             return row.number
         return None if row.outcome is None else row.elapsed_s
 
-    def _inside(self, rows: list[Row], columns: Columns) -> list[tuple[int, Row]]:
+    def _inside(self, rows: Sequence[Row], columns: Columns) -> list[tuple[int, Row]]:
         """(column, candidate) of those on screen."""
         placed = ((self._place(row), row) for row in rows)
         found = ((columns.column(at), row) for at, row in placed if at is not None)
@@ -157,7 +164,9 @@ class History(Pane):
         return view.flops / time_us * 1e6
 
     def _scale(self, view: View, rows: int, columns: Columns) -> Scale:
-        shown = [row.time_us for _, row in self._inside(view.history.rows, columns) if row.time_us is not None]
+        every = view.history.rows
+        seen = [*every[:: max(1, len(every) // SAMPLE)], *every[-64:]]  # all of a long run would tell no more
+        shown = [row.time_us for _, row in self._inside(seen, columns) if row.time_us is not None]
         best = view.history.incumbent_us
         if best is not None and not self.panned:
             shown.append(best)
@@ -201,11 +210,22 @@ class History(Pane):
         return labels
 
     def _candidates(self, view: View, canvas: Canvas, columns: Columns, scale: Scale) -> None:
-        for column, row in self._inside(view.history.rows, columns):
-            if row.time_us is None or row.time_us <= 0 or row.verdict == "accepted":
-                continue
-            glyph, _, tone = fmt.outcome_mark(fmt.outcome_name(row.outcome, row.verdict, row.number))
-            canvas.put(column, scale.row(self._value(view, row.time_us)), glyph, tone)
+        """A glyph for each; where nothing moved, only those that ended since are added to what was there."""
+        history = view.history
+        news: Sequence[Row] = self._ended.news(history)
+        base = (columns, scale, self.as_time, self.over_time, len(history.wins))
+        if base != self._base or self._ended.restarted:
+            self._base, self._dots, self._worst, news = base, {}, {}, history.rows
+        for column, row in self._inside(news, columns):
+            if row.outcome in FAILURES:
+                known = self._worst.get(column)
+                if known is None or FAILURES.index(row.outcome) < FAILURES.index(known):
+                    self._worst[column] = row.outcome
+            elif row.time_us is not None and row.time_us > 0 and row.verdict != "accepted" and row.outcome is not None:
+                glyph, _, tone = fmt.outcome_mark(fmt.outcome_name(row.outcome, row.verdict, row.number))
+                self._dots[column, scale.row(self._value(view, row.time_us))] = (glyph, tone)
+        for (column, line), (glyph, tone) in self._dots.items():
+            canvas.put(column, line, glyph, tone)
 
     def _best_line(self, view: View, canvas: Canvas, columns: Columns, scale: Scale) -> None:
         rows = view.history.rows
@@ -228,16 +248,10 @@ class History(Pane):
         for column, row in crowned:
             canvas.put(column, row, "●", "goodword")
 
-    def _failures(self, rows: list[Row], columns: Columns) -> Line:
+    def _failures(self, columns: Columns) -> Line:
         """A lane for those that have no time."""
-        worst: dict[int, str] = {}
-        for column, row in self._inside(rows, columns):
-            if row.outcome in FAILURES:
-                known = worst.get(column)
-                if known is None or FAILURES.index(row.outcome) < FAILURES.index(known):
-                    worst[column] = row.outcome
         canvas = Canvas(columns.width, 1)
-        for column, outcome in worst.items():
+        for column, outcome in self._worst.items():
             glyph, _, tone = fmt.outcome_mark(outcome)
             canvas.put(column, 0, glyph, tone)
         return (("failed".rjust(MARGIN) + " ", "dim"), *canvas.lines()[0])
