@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 
 from cake_tui.tui.app import CakeApp
 from cake_tui.tui.panes import log
+from cake_tui.tui.replay import ReplayBridge
 from tests.tui.conftest import app_of
 from tests.tui.picture import rows_of, text_of
 from tests.tui.pilot import play, press, settle, text_after
@@ -177,3 +178,36 @@ def test_actions_are_filtered_by_name_and_say_their_last_result(finished_sample:
     whole = text_after(app_of(finished_sample), ["6", "z"])
     assert "1. apply_register_block(8, 2)  by anna at 09:01:" in whole
     assert "last" in whole
+
+
+def test_board_and_plot_show_the_same_whether_they_were_followed_or_drawn_anew(sample: Sample) -> None:
+    """Panes add only what is new; a viewer that comes later draws all of it at once."""
+    keys = ("4", "z", "o", "o", "z")
+    followed: list[str] = []
+
+    async def script(app: CakeApp, pilot: Pilot[int]) -> None:
+        await press(app, pilot, *keys)
+        for _ in range(6):
+            sample.run(9)
+            app.tick()
+            await settle(app, pilot)
+        followed.append(text_of(app))
+
+    play(app_of(sample), script)
+    assert followed == [text_after(app_of(sample), keys)]
+
+
+def test_a_replay_that_goes_back_shows_only_what_there_was(finished_sample: Sample) -> None:
+    bridge = ReplayBridge(finished_sample.folder, now=finished_sample.now)
+
+    async def script(app: CakeApp, pilot: Pilot[int]) -> None:
+        await press(app, pilot, "4", "z", "o")
+        for cursor in (0, 40, 12, 0, 300, len(bridge.reader)):
+            bridge.seek(cursor)
+            app.repaint()
+            await settle(app, pilot)
+            rows = bridge.fold.history.rows
+            assert numbers(text_of(app)) == [row.number for row in reversed(rows)][: len(numbers(text_of(app)))]
+            assert bool(numbers(text_of(app))) == bool(rows)
+
+    play(CakeApp(bridge, you="sam"), script)

@@ -52,6 +52,7 @@ class Board(Pane):
         self._order: list[int] = []
         self._ended = Ended()
         self._base: object = None
+        self._flying: list[int] = []
         self._sorted: list[tuple[bool, float, float, int]] = []
 
     def summary(self, view: View) -> Line:
@@ -125,6 +126,10 @@ class Board(Pane):
         """Candidates in order: those that ended since are put in their places, in flight ones stand at the end."""
         news = self._ended.news(history)
         base = (self.ordered_by, self.filtered, self.sought, len(history.wins), history.incumbent)
+        unchanged = base == self._base and not news and not self._ended.restarted
+        if unchanged and self._ended.open == self._flying:
+            return self._order
+        self._flying = self._ended.open
         if base != self._base or self._ended.restarted:
             self._base, open_ones = base, {*self._ended.open}
             self._sorted = sorted(self._key(row, history) for row in self._wanted(history.rows, open_ones))
