@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import struct
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,8 @@ from cake_tui import registry
 from cake_tui.backends.cuda import PLUGIN, compilers, devices
 from cake_tui.backends.cuda._nvrtc import whole
 from cake_tui.backends.cuda.plan import check_limits, check_parameters
+from cake_tui.cli._device import choose
+from cake_tui.config import Settings
 from cake_tui.errors import ENVIRONMENT, Ended, UserError
 from cake_tui.model.device import Device
 from cake_tui.model.jobs import BuildJob
@@ -39,28 +42,58 @@ def refusal(launch: Launch, limits: Mapping[str, int] = LIMITS) -> LaunchFailed:
 # --- a missing driver or compiler -------------------------------------------------------------------------
 
 
-def test_a_missing_driver_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "ask", devices.look)
-    monkeypatch.setattr("cake_tui.backends.cuda.driver.LIBRARY", "libcuda-not-here.so.1")
+def test_a_missing_driver_is_named_with_what_to_do() -> None:
     with pytest.raises(UserError) as caught:
-        PLUGIN.devices()
+        devices.usable(devices.look("libcuda-not-here.so.1"))
     assert caught.value.exit_code == ENVIRONMENT
     assert "libcuda-not-here.so.1" in str(caught.value)
     assert "--backend cpu" in str(caught.value)
 
 
 @pytest.mark.parametrize("capabilities", [(), (75,), (61, 70)])
-def test_gpus_that_are_too_old_are_named(monkeypatch: pytest.MonkeyPatch, capabilities: tuple[int, ...]) -> None:
-    simulated = registry.load("backends", "simulated").devices()[0]
-    found = tuple(
-        msgspec.structs.replace(simulated, name=f"GPU{number}", arch=f"sm_{number}", capability=number)
-        for number in capabilities
-    )
-    monkeypatch.setattr(devices, "ask", lambda: devices.Found(found))
+def test_gpus_that_are_too_old_are_named(capabilities: tuple[int, ...]) -> None:
+    found = tuple(gpu(number) for number in capabilities)
     with pytest.raises(UserError, match=r"sm_80 or newer") as caught:
-        PLUGIN.devices()
+        devices.usable(devices.Found(found))
     for number in capabilities:
         assert f"GPU{number} (sm_{number})" in str(caught.value)
+    assert devices.usable(devices.Found((*found, gpu(80), gpu(90)))) == (gpu(80), gpu(90))
+
+
+def gpu(capability: int) -> Device:
+    return msgspec.structs.replace(
+        simulated_gpu(), name=f"GPU{capability}", arch=f"sm_{capability}", capability=capability
+    )
+
+
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No GPU is visible, whether this machine has one or not."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    devices.ask.cache_clear()
+    yield
+    devices.ask.cache_clear()
+
+
+@pytest.mark.cc
+def test_without_a_gpu_the_cpu_is_chosen_and_that_is_said(no_gpu: None) -> None:
+    chosen = choose(argparse.Namespace(backend="auto", device=None))
+    assert chosen.name == "cpu"
+    assert chosen.notice.startswith("cuda: ")
+    assert chosen.notice.endswith(f"running on cpu ({chosen.device.name})")
+    assert choose(argparse.Namespace(backend="cpu", device=None)).notice == ""
+
+
+def test_a_gpu_that_was_asked_for_by_name_is_not_replaced(no_gpu: None) -> None:
+    with pytest.raises(UserError) as caught:
+        choose(argparse.Namespace(backend="cuda", device=None))
+    assert caught.value.exit_code == ENVIRONMENT
+
+
+def test_samples_are_shorter_on_a_gpu_and_series_more() -> None:
+    on_gpu, on_cpu = Settings.of_device("cuda").gating, Settings.of_device("cpu").gating
+    assert (on_cpu, on_gpu.gate_series) == (Settings().gating, 256)
+    assert on_gpu.sample_ms < on_cpu.sample_ms
 
 
 def test_a_missing_cupy_is_named_with_the_install_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 import cake_tui
-from cake_tui.backends.cuda.driver import CudaError, Driver
+from cake_tui.backends.cuda.driver import LIBRARY, CudaError, Driver
 from cake_tui.config import child_environment
 from cake_tui.errors import ENVIRONMENT, UserError
 from cake_tui.model.device import Device
@@ -33,14 +33,18 @@ class Found(msgspec.Struct, frozen=True):
 
 def local_devices() -> tuple[Device, ...]:
     """Return the visible devices of sm_80 or newer, in CUDA's order; raises UserError (ENVIRONMENT) for none."""
-    found = ask()
+    return usable(ask())
+
+
+def usable(found: Found) -> tuple[Device, ...]:
+    """Return those of the devices that kernels here can run on; raises UserError (ENVIRONMENT) for none."""
     if found.error:
         raise UserError(found.error, ENVIRONMENT)
-    usable = tuple(device for device in found.devices if device.capability >= LEAST_CAPABILITY)
-    if not usable:
+    new_enough = tuple(device for device in found.devices if device.capability >= LEAST_CAPABILITY)
+    if not new_enough:
         old = ", ".join(f"{device.name} ({device.arch})" for device in found.devices)
         raise UserError(f"no NVIDIA GPU of sm_80 or newer: {old or 'the driver lists none'}", ENVIRONMENT)
-    return usable
+    return new_enough
 
 
 @functools.lru_cache(maxsize=1)
@@ -62,10 +66,10 @@ def ask() -> Found:
         return Found(error=f"NVIDIA's driver could not be asked: {said[-1][:200]}")
 
 
-def look() -> Found:
+def look(library: str = LIBRARY) -> Found:
     """Ask the driver in this process; never raises for a machine without one."""
     try:
-        driver = Driver()
+        driver = Driver(library)
     except OSError as error:
         return Found(error=f"no NVIDIA driver: {error}; install it, or run with --backend cpu")
     except CudaError as error:

@@ -79,8 +79,8 @@ class Driver:
     A `quiet` one never asks what may be refused: tools that watch the process would report that.
     """
 
-    def __init__(self, *, quiet: bool = False) -> None:
-        self._library = ctypes.CDLL(LIBRARY)
+    def __init__(self, library: str = LIBRARY, *, quiet: bool = False) -> None:
+        self._library = ctypes.CDLL(library)
         self._quiet = quiet
         self._library.cuGetErrorName.argtypes = [c_int, ctypes.POINTER(c_char_p)]
         self._library.cuGetErrorString.argtypes = [c_int, ctypes.POINTER(c_char_p)]
