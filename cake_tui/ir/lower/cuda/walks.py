@@ -76,12 +76,16 @@ def walk_tile(
             walked = _dealt(inner, stack, axes, (vector, step), about)
         named = []
         for axis, place in zip(axes, walked):
-            if axis.name:
-                named.append((axis.name, len(frame.writer.lines)))
-                start = plus(axis.start, place.offset)
-                frame.writer.line(f"const {inner.integer} {axis.name} = {inner.c(start)};")
-                inner.declare(axis.name, axis.start, Binary("+", axis.start, axis.length))
-                inner.define(axis.name, start)
+            if not axis.name:
+                continue
+            start = inner.tidy(plus(axis.start, place.offset))
+            if isinstance(start, Name | Number):
+                inner.replace(axis.name, start)
+                continue
+            named.append((axis.name, len(frame.writer.lines)))
+            frame.writer.line(f"const {inner.integer} {axis.name} = {inner.c(start)};")
+            inner.declare(axis.name, axis.start, Binary("+", axis.start, axis.length))
+            inner.define(axis.name, start)
         yield Walk(inner, walked, frozenset(axis.name for axis in axes if axis.name))
         for name, line in reversed(named):
             frame.writer.drop_unused(name, line, line + 1)

@@ -120,10 +120,8 @@ extern "C" __global__ void __launch_bounds__(256) assign(const float *__restrict
       for (int k = 0; k < K; ++k) {
         float d = 0.0f;
         #pragma unroll 8
-        for (int e = 0; e < D; ++e) {
-          const int i = tx;
-          d += square(points[(slot * P + i) * (D + 4) + e] - centres[k * (D + 4) + e]);
-        }
+        for (int e = 0; e < D; ++e)
+          d += square(points[(slot * P + tx) * (D + 4) + e] - centres[k * (D + 4) + e]);
         take_least(best, nearest, d, k);
       }
       __syncwarp();

@@ -25,11 +25,8 @@ extern "C" __global__ void __launch_bounds__(256) main_(const float *__restrict_
   float total = 0.0f;
   float row;
   #pragma unroll 4
-  for (int c = 0; c < ceil_div(C, 32); ++c) {
-    const int i = ty;
-    const int j = tx;
-    total += r * 8 + i < R && c * 32 + j < C ? x[(r * 8 + i) * C + c * 32 + j] : 0.0f;
-  }
+  for (int c = 0; c < ceil_div(C, 32); ++c)
+    total += r * 8 + ty < R && c * 32 + tx < C ? x[(r * 8 + ty) * C + c * 32 + tx] : 0.0f;
   row = warp_add<32, 1>(total);
   if (thread % 32 == 0) {
     const int i = r * 8 + ty;
