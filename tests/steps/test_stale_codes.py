@@ -194,6 +194,12 @@ def test_the_pane_shows_each_code_with_its_meaning(monkeypatch: pytest.MonkeyPat
         assert STALE_NAMES[code] in shown[0]
 
 
+def test_the_contributors_table_names_the_ten_tests() -> None:
+    lines = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()
+    named = [code for code in STALE_NAMES for line in lines if line.startswith(f"| {code} ") and f"`[{code}]`" in line]
+    assert named == list(CASES) == list(STALE_NAMES)
+
+
 # -- reactions -----------------------------------------------------------------------------------------------
 
 
