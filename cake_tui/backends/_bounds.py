@@ -76,7 +76,7 @@ def describe(result: Comparison) -> str:
 def compare(found: Array, value: Array, scale: Array, problem: Problem, rule: Rule) -> Comparison:
     """Compare element by element; shapes are equal. NaN where the reference is a number is beyond every bound.
 
-    random: |error| <= tolerance_abs and |error| <= tolerance_units u S (+ 2^-140, for subnormal numbers). bits: equal numbers (0 equals -0).
+    random: |error| <= tolerance_abs and |error| <= tolerance_units u S + 2^-140. bits: equal numbers (0 equals -0).
     rounded: |error| <= 4 ulp(y) + 4 u S.
     """
     value = np.broadcast_to(np.asarray(value, np.float64), found.shape)

@@ -56,8 +56,12 @@ class Referee:
 
     @property
     def written(self) -> bool:
-        """Say whether somebody wrote the reference, so that nothing is known about its exactness."""
-        return self._written is not None
+        """Say whether nothing is promised of whole-number inputs.
+
+        Somebody wrote the reference, or each step of an expression rounds: only of a contraction all but the last
+        steps are exact.
+        """
+        return self._written is not None or (self.problem.family != "contraction" and not self.exact)
 
     @property
     def row_axis(self) -> str | None:

@@ -27,6 +27,9 @@ from cake_tui.model.problem import BufferSpec, Shape
 _EXACT_CALLS = frozenset(["relu", "min", "max", "abs", "select", "f32", "f64", "floor", "ceil"])
 _EXACT_OPERATORS = frozenset(["+", "-", "<", "<=", ">", ">=", "==", "!=", "and", "or"])
 
+TAIL = 3.0  # from here on erfc is a continued fraction of so many levels, exact to float64
+LEVELS = 60
+
 _CASTS = frozenset(["f64", "f32", "f16", "bf16", "tf32"])
 
 _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -72,6 +75,17 @@ def is_exact(value: str) -> bool:
             case Number(value=found) if found != int(found):
                 return False
     return True
+
+
+def _erfc_of_tail(xp: Any, z: Any) -> Any:
+    """Return 1 - erf(z) for z of 3 and more, where the difference itself would leave few digits.
+
+    Continued fraction 7.9.4 of the NIST Digital Library of Mathematical Functions, from the inside out.
+    """
+    below = z
+    for half in range(LEVELS, 0, -1):
+        below = z + 0.5 * half / below
+    return xp.exp(-z * z) / (math.sqrt(math.pi) * below)
 
 
 class Evaluator:
@@ -128,9 +142,12 @@ class Evaluator:
             case "erf":
                 return self.erf(x)
             case "gelu_erf":
-                return 0.5 * x * (1.0 + self.erf(x / math.sqrt(2.0)))
+                z = -x / math.sqrt(2.0)
+                return 0.5 * x * xp.where(z > TAIL, _erfc_of_tail(xp, xp.maximum(z, TAIL)), 1.0 - self.erf(z))
             case "gelu_tanh":
-                return 0.5 * x * (1.0 + xp.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3)))
+                # As 0.5*x*(1 + tanh(z)), which would leave no digits where z is far below zero.
+                z = math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3)
+                return x / (1.0 + xp.exp(xp.minimum(-2.0 * z, 0.69 * xp.finfo(xp.asarray(z).dtype).maxexp)))
             case "sigmoid" | "silu":
                 return (1.0 if function == "sigmoid" else x) / (1.0 + xp.exp(-x))
             case "rsqrt":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from cake_tui.backends._bounds import compare
 from cake_tui.backends._inputs import SETS, make_inputs, sets_of
 from cake_tui.backends._reference import Referee, U, readable
-from cake_tui.backends._values import is_exact
+from cake_tui.backends._values import Evaluator, is_exact
 from cake_tui.errors import UserError
 from cake_tui.model.problem import BufferSpec, Problem, Shape
 from tests.backends.contraction_kernels import problem_of, shape_of
@@ -198,3 +199,40 @@ def test_nan_and_infinity_fail_every_rule(rule: str) -> None:
         np.array([math.nan, math.inf], np.float32), np.array([math.nan, math.inf]), np.ones(2), problem_of(), rule
     )  # type: ignore[arg-type]
     assert right.passed  # where the reference itself says so
+
+
+@pytest.mark.parametrize("name", ["gelu_erf", "gelu_tanh"])
+def test_gelu_keeps_its_digits_far_below_zero(name: str) -> None:
+    x = np.array([-15.0, -12.0, -8.0, -6.0, -4.25, -4.2, -1.0, 0.0, 3.0])
+    tanh = np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)
+    exact = {
+        "gelu_erf": [0.5 * v * math.erfc(-v / math.sqrt(2)) for v in x],
+        "gelu_tanh": [v / (1 + math.exp(-2 * z)) for v, z in zip(x, tanh)],
+    }
+    found = Evaluator(np, ("n",), erf).value(f"{name}(x[n])", {"x": x})
+    assert np.allclose(found, exact[name], rtol=1e-11, atol=0)
+
+
+ROWS = np.random.default_rng(3).standard_normal((5, 7))
+
+
+@pytest.mark.parametrize(
+    ("mapped", "combine", "value", "exact", "scale"),
+    [
+        ("x[r, c]", "add", "acc", ROWS.sum(axis=1), np.abs(ROWS).sum(axis=1)),
+        ("abs(x[r, c])", "max", "acc", np.abs(ROWS).max(axis=1), np.abs(ROWS).max(axis=1)),
+        ("x[r, c]", "min", "acc", ROWS.min(axis=1), np.abs(ROWS).max(axis=1)),
+        ("square(x[r, c])", "add", "2*acc", 2 * (ROWS**2).sum(axis=1), 4 * (ROWS**2).sum(axis=1)),
+    ],
+)
+def test_a_reduction_is_its_map_combined(
+    mapped: str, combine: Literal["add", "max", "min"], value: str, exact: np.ndarray, scale: np.ndarray
+) -> None:
+    buffers = (BufferSpec("x", "f32", ("R", "C")), BufferSpec("y", "f32", ("R",), role="out"))
+    shape = Shape((("R", 5), ("C", 7)))
+    problem = Problem("rows", "reduction", value, buffers, (shape,), map=mapped, combine=combine)
+    judge = referee(problem)
+    found = judge.compute({"x": ROWS}, shape)
+    assert np.allclose(found.values["y"], exact, rtol=1e-14)
+    assert np.allclose(found.scales["y"], scale, rtol=1e-6)
+    assert np.allclose(judge.in_single({"x": ROWS.astype(np.float32)}), exact, rtol=1e-5)

@@ -63,6 +63,12 @@ class Ground(msgspec.Struct, frozen=True):
             raise refuse("no-change", next(iter(changes), "knobs"), f"already {shown}", "a value that differs")
         return changed
 
+    def set_sides(self, schedule: Schedule, changes: Arguments) -> Schedule:
+        """Lay the sides of a block over a schedule; a side that the structure lacks is one long and may be left so."""
+        known = self.knobs(schedule.structure)
+        felt = {name: value for name, value in changes.items() if name in known or value != 1}
+        return self.set_knobs(schedule, felt or changes)
+
     def change_structure(self, schedule: Schedule, structure: str, changes: Arguments) -> Schedule:
         """Go to another structure with the knobs that both have, legal ones kept, and `changes` over them."""
         known = self.knobs(structure)

@@ -8,7 +8,7 @@ from cake_tui.model.schedule import Schedule
 
 def rewrite(schedule: Schedule, arguments: Arguments, ground: Ground) -> Schedule:
     """``s(threads_x, threads_y) → s(threads_x=x, threads_y=y)``; on ``c`` a task's block in micro-tiles."""
-    return ground.set_knobs(schedule, {"threads_x": arguments["x"], "threads_y": arguments["y"]})
+    return ground.set_sides(schedule, {"threads_x": arguments["x"], "threads_y": arguments["y"]})
 
 
 PLUGIN: Edit = Edit(rewrite, ("x", "y"))

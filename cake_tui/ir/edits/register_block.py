@@ -8,7 +8,7 @@ from cake_tui.model.schedule import Schedule
 
 def rewrite(schedule: Schedule, arguments: Arguments, ground: Ground) -> Schedule:
     """``s(thread_m, thread_n) → s(thread_m=m, thread_n=n)``; on ``c`` n counts vectors."""
-    return ground.set_knobs(schedule, {"thread_m": arguments["m"], "thread_n": arguments["n"]})
+    return ground.set_sides(schedule, {"thread_m": arguments["m"], "thread_n": arguments["n"]})
 
 
 PLUGIN: Edit = Edit(rewrite, ("m", "n"))

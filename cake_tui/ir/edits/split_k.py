@@ -1,4 +1,4 @@
-"""Cut the sum over k into parts: ``s(…) → split_k(split_k=parts, …)``."""
+"""Cut sums into parts: ``s(…) → split_k(split_k=parts, …)``, of rows ``→ split_rows(split_k=parts, …)``."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from cake_tui.model.schedule import Schedule
 
 
 def rewrite(schedule: Schedule, arguments: Arguments, ground: Ground) -> Schedule:
-    """``s(knobs) → split_k(knobs both have, split_k=parts)``; refused where sums must stay in order."""
+    """``s(knobs) → structure that splits(knobs both have, split_k=parts)``; refused where sums must stay in order."""
     if ground.problem.accumulation == "ordered":
         raise refuse("accumulation", "accumulation", "ordered", "blocked or any: split-k sums out of order")
     changes = {"split_k": arguments["parts"]}
     if "split_k" in ground.knobs(schedule.structure):
         return ground.set_knobs(schedule, changes)
-    if "split_k" not in ground.structures:
+    splitting = next((name for name in ground.structures if "split_k" in ground.knobs(name)), None)
+    if splitting is None:
         raise refuse(
-            "no-meaning", "structure", f"no split-k structure for {schedule.structure}", "one that sums over k"
+            "no-meaning", "structure", f"no structure that splits sums for {schedule.structure}", "one that sums"
         )
-    return ground.change_structure(schedule, "split_k", changes)
+    return ground.change_structure(schedule, splitting, changes)
 
 
 PLUGIN: Edit = Edit(rewrite, ("parts",))

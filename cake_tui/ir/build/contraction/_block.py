@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from functools import lru_cache
 
+from cake_tui.ir.build._accesses import WIDEST, constants, vectors, widest
 from cake_tui.ir.build.contraction._problem import Contraction, at_element, contraction_of
 from cake_tui.ir.expr import Binary, Expr, Name, Number, Ref, Span, parse
 from cake_tui.ir.program import (
@@ -35,7 +36,6 @@ DEPTHS = (8, 16, 32, 64)
 PADS = (0, 1, 2, 4, 8)
 UNROLLS = (1, 2, 4, 8, 16, 32)
 BANDS = (1, 2, 4, 8, 16)
-WIDEST = 16  # bytes of one load or store
 RUN = 4  # columns that a thread holds side by side, where it holds so many
 
 # Blocks to begin with: threads_y, threads_x, thread_m, thread_n, and how near to the peak such a block gets when all
@@ -62,6 +62,7 @@ def block_knobs(
     """
     c = contraction_of(problem, "cuda")
     rows, columns = problem.shapes[0][c.rows], problem.shapes[0][c.columns]
+    lengths = [shape[name] for shape in problem.shapes for name in (c.columns, c.depth)]
     threads_y, threads_x, thread_m, thread_n, _ = max(blocks, key=lambda block: _filled(block, rows, columns, device))
     return (
         Knob("threads_x", THREADS_X, threads_x),
@@ -69,7 +70,7 @@ def block_knobs(
         Knob("thread_m", EACH, thread_m),
         Knob("thread_n", EACH, thread_n),
         Knob("block_k", DEPTHS, 16),
-        Knob("vector", vectors(c), _widest(problem, c)),
+        Knob("vector", vectors(c.dtype), widest(c.dtype, lengths)),
         Knob("unroll", UNROLLS, 16),
         Knob("pad", PADS, pad),
         Knob("band", BANDS, 1),
@@ -84,17 +85,6 @@ def _filled(block: tuple[int, int, int, int, float], rows: int, columns: int, de
     cores = max(1, device.cores)
     busy = blocks / (math.ceil(blocks / cores) * cores)
     return busy * (rows * columns) / (blocks * down * across) * reaches
-
-
-def vectors(c: Contraction) -> tuple[int, ...]:
-    """Return the legal elements of one global access: powers of two up to 16 bytes."""
-    return tuple(count for count in (1, 2, 4) if count * DTYPE_BYTES[c.dtype] <= WIDEST)
-
-
-def _widest(problem: Problem, c: Contraction) -> int:
-    """Return the widest access that divides the rows of a, b and the output in every shape."""
-    lengths = [shape[name] for shape in problem.shapes for name in (c.columns, c.depth)]
-    return max(count for count in vectors(c) if not any(length % count for length in lengths))
 
 
 def multiples_of(problem: Problem, knobs: Mapping[str, KnobValue]) -> dict[str, int]:
@@ -124,13 +114,8 @@ class Block:
 
     def constants(self, known: tuple[Knob, ...], unfelt: tuple[str, ...] = ()) -> tuple[Const, ...]:
         """Return the numeric knobs that the program feels, and the block that follows from them."""
-        made = [
-            Const(knob.name, Number(value), tuple(int(other) for other in knob.values))
-            for knob in known
-            if not isinstance(value := self.knobs[knob.name], bool | str) and knob.name not in unfelt
-        ]
         return (
-            *made,
+            *constants(self.knobs, known, unfelt),
             Const("block_m", parse("threads_y*thread_m")),
             Const("block_n", parse("threads_x*thread_n")),
         )

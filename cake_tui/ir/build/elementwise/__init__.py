@@ -1,0 +1,1 @@
+"""Structures of the elementwise family: each output element is an expression of inputs at its own place."""

@@ -1,0 +1,1 @@
+"""Structures of the reduction family: map(x[r, c]) combined over c, then an expression of what that gives."""
