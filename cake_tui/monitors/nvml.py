@@ -266,14 +266,6 @@ def _find(nvml: Any, uuid: str) -> Any:
     return handle
 
 
-def nvml(device: Device) -> NvmlMonitor | None:
-    """Watch an NVIDIA GPU; other devices have their own monitors."""
-    return NvmlMonitor(device) if device.kind == "cuda" else None
-
-
-PLUGIN: MonitorFactory = nvml
-
-
 # -- for doctor ----------------------------------------------------------------------------------------------
 
 
@@ -344,3 +336,14 @@ def _gpu(found: Any, handle: Any) -> Gpu:
 def _text(value: Any) -> str:
     """Older versions of the library give bytes."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+# -- the plug-in ------------------------------------------------------------------------------------------
+
+
+def nvml(device: Device) -> NvmlMonitor | None:
+    """Watch an NVIDIA GPU; other devices have their own monitors."""
+    return NvmlMonitor(device) if device.kind == "cuda" else None
+
+
+PLUGIN: MonitorFactory = nvml
