@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -297,7 +298,10 @@ class CakeApp(App[int]):
         except OSError as error:
             self.say(f"export: cannot write here: {error.strerror}", "bad")
             return
-        self.say(f"exported #{bundle.candidate} to {path.resolve()}  sha256 {bundle.lowered.sha256[:12]}", "good")
+        digest = hashlib.sha256(bundle.lowered.source.encode()).hexdigest()[
+            :12
+        ]  # the file's in best/, as its pane has it
+        self.say(f"exported #{bundle.candidate} to {path}  source sha256 {digest}  in {path.absolute().parent}", "good")
 
 
 def load_panes() -> list[Pane]:

@@ -109,7 +109,8 @@ class Bridge:
     def poll(self, within_s: float = math.inf) -> bool:
         """Fold what the journal gained and read the telemetry; true where the journal or the engine brought news.
 
-        Readings alone are none: where no clock ticks, nothing shall be drawn for them. After `within_s` the rest is left to the next call, and `behind` is true.
+        Readings alone are none: where no clock ticks, nothing shall be drawn for them. After `within_s` the rest is
+        left to the next call, and `behind` is true.
         """
         if self.held:
             return False

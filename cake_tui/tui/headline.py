@@ -56,8 +56,6 @@ def _state(view: View) -> list[Part]:
         parts.append((99, ((" SCREEN FROZEN ", "accentword!"),)))
     if status.detail:
         parts.append((88 if view.replay else 70, ((status.detail, ""),)))
-    if view.note:
-        parts.append((98, ((fmt.visible(view.note, 60), "warnword"),)))
     hours, wanted = view.budget("hours", 0), int(view.budget("candidates", 0))
     spent = figures.duration(view.elapsed_s) + (f" of {figures.duration(hours * 3600)}" if hours else "")
     parts.append((80, ((spent, "strong"),)))
@@ -123,6 +121,8 @@ def _what(view: View) -> list[Part]:
 def _now(view: View) -> list[Part]:
     """What is being tried, in the words of the steps."""
     history = view.history
+    if view.note:
+        return [(57, ((fmt.visible(view.note, 80), "warnword"),))]
     flying = list(history.in_flight())
     if not flying or not (view.status.ticking or view.replay):
         asked = len(history.queue) + len(view.pending)

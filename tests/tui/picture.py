@@ -43,10 +43,12 @@ def svg_of(app: CakeApp) -> str:
     rows = rows_of(app)
     columns = app.size.width
     width, height = columns * CELL_W + 2 * MARGIN, len(rows) * CELL_H + 2 * MARGIN
+    fonts = "Fira Code, DejaVu Sans Mono, Menlo, Consolas, monospace"
+    plain = "style=\"font-variant-ligatures:none;font-feature-settings:'liga' 0,'calt' 0\""  # a <- is no arrow
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" role="img">',
         f'<rect width="{width:g}" height="{height:g}" rx="8" fill="{GROUND}"/>',
-        f'<g font-family="Fira Code, DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="{FONT}" fill="{INK}">',
+        f'<g font-family="{fonts}" font-size="{FONT}" fill="{INK}" {plain}>',
     ]
     for y, row in enumerate(rows):
         out += _row(row, MARGIN + y * CELL_H)

@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 
 from cake_tui.tui.app import CakeApp
 from cake_tui.tui.panes.best import Best
+from cake_tui.tui.screens.inject import Inject
 from tests.tui.picture import svg_of, text_of
 
 Script = Callable[[CakeApp, Pilot[int]], Awaitable[None]]
@@ -30,6 +31,8 @@ async def settle(app: CakeApp, pilot: Pilot[int]) -> None:
     await pilot.pause()
     for pane in app.screen.query(Best):
         pane.settle()
+    if isinstance(app.screen, Inject):
+        app.screen.settle()
     await pilot.pause()
 
 

@@ -1,10 +1,11 @@
 """Pictures of the viewer in its states, kept in screenshots/ and compared; drawn from the recorded example session.
 
-Without an example the sample session stands in. ``--update-golden`` draws them anew.
+``--update-golden`` draws them anew.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,9 +22,9 @@ from cake_tui.tui.index import JournalIndex
 from cake_tui.tui.replay import ReplayBridge
 from tests.tui.pilot import picture_after
 from tests.tui.pty_terminal import ROOT
-from tests.tui.sample import running
 
 SHOTS = ROOT / "screenshots"
+RECORDED = ROOT / "sessions" / "example-cpu-512"
 SHARE = 0.8  # of the record that is shown: a run in full swing
 
 
@@ -44,13 +45,14 @@ STATES: dict[str, State] = {
     "paused": State(events=(ev.RequestTaken(id="p", who="sam", what="pause"),)),
     "stalled": State(
         events=(
-            ev.RoundBegan(round=61, size=4, incumbent=0),
-            ev.RoundEnded(round=61, accepted=0, summary={}),
+            ev.RoundBegan(round=40, size=4, incumbent=0),
+            ev.RoundEnded(round=40, accepted=0, summary={}),
             ev.Stalled(rounds=22),
         )
     ),
-    "inject": State(keys=("i", *"apply_register_block(4, 5)")),
-    "board": State(keys=("4", "z", "down", "down")),
+    "inject": State(keys=("i", *"apply_register_block(4, 2)")),
+    "details": State(keys=("4", "g", "enter")),
+    "board": State(keys=("4", "z", "g", "down", "down")),
     "best": State(keys=("1", "z")),
     "feedback": State(keys=("2", "z")),
     "help": State(keys=("question_mark",)),
@@ -70,18 +72,14 @@ class Record:
 
 @pytest.fixture(scope="module")
 def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
-    """The recorded example where there is one, else the sample."""
+    """The recorded session, cut where it was in full swing."""
     folder = tmp_path_factory.mktemp("pictures") / "example"
-    examples = sorted(path for path in (ROOT / "sessions").glob("example-*") if (path / "journal.jsonl").is_file())
-    if examples:
-        # best/ holds the last winner, not the one at the cut; the candidates' own files serve instead.
-        shutil.copytree(examples[0], folder, ignore=shutil.ignore_patterns("best", "lock", "inbox", "snapshot.json"))
-    else:
-        running(folder)
+    # best/ holds the last winner, not the one at the cut; the candidates' own files serve instead.
+    shutil.copytree(RECORDED, folder, ignore=shutil.ignore_patterns("best", "lock", "inbox", "snapshot.json"))
     reader = JournalIndex(folder / "journal.jsonl")
     events = list(reader.poll())
     ended = [index for index, event in enumerate(events) if isinstance(event, ev.RoundEnded)]
-    cut = ended[int(len(ended) * SHARE)] + 1 if ended and examples else len(events)
+    cut = ended[int(len(ended) * SHARE)] + 1
     path = folder / "journal.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:cut]))
@@ -116,6 +114,12 @@ def test_a_picture_is_as_kept(
 def test_no_picture_is_kept_that_nobody_draws() -> None:
     drawn = {f"{name}-{size[0]}x{size[1]}.svg" for name, size in PICTURES}
     assert {path.name for path in SHOTS.glob("*.svg")} == drawn
+
+
+def test_the_readme_shows_pictures_that_are_kept() -> None:
+    named = set(re.findall(r"screenshots/([\w-]+\.svg)", (ROOT / "README.md").read_text(encoding="utf-8")))
+    assert {"running-120x40.svg", "inject-120x40.svg", "details-120x40.svg", "replay-120x40.svg"} <= named
+    assert named <= {path.name for path in SHOTS.glob("*.svg")}
 
 
 def test_the_same_moment_gives_the_same_bytes(record: Record) -> None:

@@ -81,6 +81,13 @@ class Inject(Dialog):
                 self.draw()
                 return
 
+    def settle(self) -> None:
+        """Judge all that is on screen at once (pictures are drawn of a settled screen)."""
+        if self.moves is not None:
+            for text in self._offered:
+                self.moves.judge(text)
+            self.draw()
+
     def hint(self) -> str:
         """Keys."""
         return "enter inject  tab complete  ↑ ↓ choose  esc close"
@@ -211,7 +218,9 @@ class Inject(Dialog):
             about = ((f"  {fmt.visible(self._about(action), 400)}", "dim" + mark),)
         answer = self._answer(text) if action.usable else (("-", "dim"),)
         spans = tuple((said, tone + mark) for said, tone in answer)
-        return fmt.fit(((name, ("strong" if action.usable else "dim") + mark), *spans, *about), width)
+        return fmt.fit(
+            ((name, ("strong" if action.usable else "dim") + mark), *spans, *about, (" " * width, mark)), width
+        )
 
     @staticmethod
     def _about(action: Action) -> str:

@@ -25,6 +25,7 @@ class ReplayKeys(CandidateKeys, inherit_bindings=False):
         """One candidate."""
         record = self.record
         if record is not None:
+            self.viewer.message = None
             if not record.step(by):
                 self.viewer.say("the end of the record" if by > 0 else "the beginning of the record")
             self.viewer.repaint()
@@ -66,6 +67,7 @@ class ReplayKeys(CandidateKeys, inherit_bindings=False):
         record = self.record
         if record is None:
             return
+        self.viewer.message = None
         try:
             record.go(text)
         except UserError as error:
