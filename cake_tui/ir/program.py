@@ -46,7 +46,9 @@ class Threads(msgspec.Struct, frozen=True):
 
     Threads are numbered with the last axis of the buffer's `order` fastest. A thread's elements are dealt out in
     `runs`: of T threads with runs of R, thread t holds elements ``(g*T + t)*R + r`` of an axis. Runs that are not
-    given are of 4, 2 or 1, the longest that divides what each holds, so that they move as one vector.
+    given are of 4, 2 or 1, the longest that divides what each holds, so that they move as one vector. No statement
+    tells a thread's number but a reduction within a warp: without one, lowering may number the threads of a product
+    otherwise, so that a warp covers a block of them.
     """
 
     threads: tuple[Expr, ...]
