@@ -13,6 +13,7 @@ from cake_tui.cli._device import Chosen
 from cake_tui.config import user_name
 from cake_tui.errors import Ended
 from cake_tui.executors.local import Local
+from cake_tui.model.device import Device
 from cake_tui.model.facts import Agreement
 from cake_tui.model.jobs import (
     BuildJob,
@@ -91,14 +92,20 @@ class Trial:
 @contextmanager
 def trial(problem: Problem, chosen: Chosen, what: str, smoke_fraction: float) -> Iterator[Trial]:
     """Hold the device and an executor for one trial; raises UserError (BUSY) where a session uses the device."""
-    lock = take_device(chosen.device.uuid, what, user_name())
+    with held(chosen.device, what), tempfile.TemporaryDirectory(prefix="cake-tui-trial-") as scratch:
+        executor = Local(chosen.name, Path(scratch), chosen.device)
+        try:
+            yield Trial(problem, chosen, executor, smoke_fraction)
+        finally:
+            executor.close()
+
+
+@contextmanager
+def held(device: Device, what: str) -> Iterator[None]:
+    """Hold a device meanwhile; raises UserError (BUSY) with who uses it, for both would time the other's noise."""
+    lock = take_device(device.uuid, what, user_name())
     try:
-        with tempfile.TemporaryDirectory(prefix="cake-tui-trial-") as scratch:
-            executor = Local(chosen.name, Path(scratch), chosen.device)
-            try:
-                yield Trial(problem, chosen, executor, smoke_fraction)
-            finally:
-                executor.close()
+        yield
     finally:
         if lock is not None:
             lock.release()

@@ -1,7 +1,8 @@
 """Compile an exported file, check its kernel against float64 and time it; say whether it holds what it says.
 
 First a C or CUDA file alone, as anybody would: compiler (nvcc for CUDA), its own harness. Then the kernel in it through
-the product's check, with poisoned outputs, guards around buffers and exact inputs. Exit 7 where anything is wrong.
+the product's check, with poisoned outputs, guards around buffers and exact inputs. Exit 7 where anything is wrong,
+4 while a session uses the device: each would spoil the other's times.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from cake_tui import figures, registry
 from cake_tui.backends import Backend
 from cake_tui.cli import Command
 from cake_tui.cli._output import print_json
-from cake_tui.cli._trial import RUN_LIMIT_S, said
-from cake_tui.errors import ENVIRONMENT, FOUND_WRONG, OK, Ended, UserError
+from cake_tui.cli._trial import RUN_LIMIT_S, held, said
+from cake_tui.errors import ENVIRONMENT, FOUND_WRONG, OK, Ended, UserError, first_error
 from cake_tui.executors.local import Local
 from cake_tui.exporters import Bundle, Exporter
 from cake_tui.model.device import Device, Target
@@ -64,7 +65,10 @@ def run(args: argparse.Namespace) -> int:
     name = BACKENDS[bundle.lowered.target]
     backend: Backend = registry.load("backends", name)
     device = backend.devices()[0]
-    with tempfile.TemporaryDirectory(prefix="cake-tui-verify-") as scratch:
+    with (
+        held(device, f"verify {args.file.name}"),
+        tempfile.TemporaryDirectory(prefix="cake-tui-verify-") as scratch,
+    ):
         compiler = _compiler(bundle, backend, device)
         harness: dict[str, Any] = {}
         reason = ""
@@ -131,8 +135,8 @@ def _alone(
     source.write_text(text, encoding="utf-8")
     built = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if built.returncode != 0:
-        first = next((line for line in built.stderr.splitlines() if "error" in line), built.stderr.strip()[:200])
-        return {}, f"it does not compile by itself: {first}"
+        words = first_error(built.stderr) or f"the compiler ended with {built.returncode}"
+        return {}, f"it does not compile by itself: {words}"
     try:
         ran = subprocess.run(
             [str(program)], capture_output=True, text=True, errors="replace", timeout=HARNESS_LIMIT_S, check=False

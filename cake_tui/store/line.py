@@ -70,6 +70,8 @@ _GAPS = {
 
 def _gap(e: ev.GapSeen, h: History) -> str:
     what = _GAPS.get(e.what, e.what)
+    if e.seconds < 0:
+        return f"gap of {figures.duration(-e.seconds, exact=True)} back: {what}; it does not count against the budget"
     return f"gap of {figures.duration(e.seconds, exact=True)}: {what}; it does not count against the budget"
 
 

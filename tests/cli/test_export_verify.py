@@ -10,13 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from cake_tui import registry
+from cake_tui.store.lock import take_device
+
 pytestmark = pytest.mark.cc
 
 
 def cake(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "CAKE_TUI_LOCKS": str(cwd / "locks"), "CAKE_TUI_WHO": "ada"}
     return subprocess.run(
-        [sys.executable, "-m", "cake_tui", *words], cwd=cwd, capture_output=True, text=True, check=False, timeout=120
-    )
+        [sys.executable, "-m", "cake_tui", *words], cwd=cwd, env=environment, capture_output=True, text=True,
+        check=False, timeout=120,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +58,18 @@ def test_an_export_is_verified_and_a_tampered_one_is_not(finished: Path) -> None
     bad = cake("verify", "bad.c", cwd=finished)
     assert bad.returncode == 7
     assert len(bad.stderr.splitlines()) == 1
+
+
+def test_nothing_is_verified_on_a_device_that_a_session_uses(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cake("export", "s", "--output", "while.c", "--allow-simulated", cwd=finished).returncode == 0
+    monkeypatch.setenv("CAKE_TUI_LOCKS", str(finished / "locks"))
+    held = take_device(registry.load("backends", "cpu").devices()[0].uuid, "other", "bob")
+    assert held is not None
+    done = cake("verify", "while.c", cwd=finished)
+    held.release()
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (4, "", 1)
+    assert 'session "other" of bob' in done.stderr
+    assert cake("verify", "while.c", cwd=finished).returncode == 0
 
 
 def test_an_existing_file_is_overwritten_only_with_force(finished: Path) -> None:

@@ -65,6 +65,11 @@ def test_every_kind_of_event_makes_at_most_one_plain_line() -> None:
     assert seen == set(get_args(ev.AnyEvent))
 
 
+def test_a_clock_that_was_set_back_has_no_negative_duration() -> None:
+    said = line_of(ev.GapSeen(seconds=-7200.0, what="wall"), History())
+    assert said == "gap of 2 h back: the wall clock was stepped; it does not count against the budget"
+
+
 def test_a_play_off_without_anybody_says_so() -> None:
     assert line_of(ev.PlayOffBegan(candidates=()), History()) == (
         "play-off: there is no other candidate to set against the best"
