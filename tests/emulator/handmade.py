@@ -68,6 +68,10 @@ def _row_sum(sizes: Sizes) -> tuple[Launch, ...]:
     return (Launch("row_sum", (3, 1, 1), _arguments("x y", "MN"), (128, 1, 1)),)
 
 
+def _ping_pong(sizes: Sizes) -> tuple[Launch, ...]:
+    return (Launch("ping_pong", (-(-sizes["N"] // 64), 1, 1), _arguments("x y", "MN"), (128, 1, 1)),)
+
+
 def _atomic_sum(sizes: Sizes) -> tuple[Launch, ...]:
     return (
         Launch("zero", (-(-sizes["N"] // 64), 1, 1), _arguments("y done", "N"), (64, 1, 1)),
@@ -83,6 +87,7 @@ HANDMADE = {
     "roles": Handmade(_roles),
     "split_k": Handmade(_split_k, lambda sizes: (Workspace("parts", 12 * sizes["M"] * sizes["N"]),)),
     "row_sum": Handmade(_row_sum, sums="rows"),
+    "ping_pong": Handmade(_ping_pong, sums="columns"),
     "atomic_sum": Handmade(_atomic_sum, lambda sizes: (Workspace("done", 4),), "columns"),
 }  # fmt: skip
 

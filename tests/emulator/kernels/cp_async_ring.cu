@@ -17,7 +17,8 @@ extern "C" __global__ void __launch_bounds__(64) cp_async_ring(
     }
     const int k = step * BK + threadIdx.x / 8, column = blockIdx.x * BN + threadIdx.x % 8 * 4;
     const bool inside = k < K && column < N;
-    cp_async_part<16>(&b_tile[step % STAGES][threadIdx.x / 8][threadIdx.x % 8 * 4], inside ? &b[k * N + column] : b, inside ? 16 : 0);
+    float *const to = &b_tile[step % STAGES][threadIdx.x / 8][threadIdx.x % 8 * 4];
+    cp_async_part<16>(to, inside ? &b[k * N + column] : b, inside ? 16 : 0);
   };
   for (int step = 0; step < STAGES - 1; step++) {
     if (step < steps) load(step);

@@ -1,5 +1,6 @@
 // A block sums a row: within a warp by shuffles, across warps through shared memory.
-extern "C" __global__ void __launch_bounds__(128) row_sum(const float *__restrict__ x, float *__restrict__ y, int M, int N) {
+extern "C" __global__ void __launch_bounds__(128) row_sum(
+    const float *__restrict__ x, float *__restrict__ y, int M, int N) {
   __shared__ float parts[4];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   for (int m = blockIdx.x; m < M; m += gridDim.x) {

@@ -13,7 +13,8 @@ std::vector<Flight> flights;
 void copy_async(void *target, const void *source, size_t bytes, size_t given) {
   auto to = reinterpret_cast<uintptr_t>(target), from = reinterpret_cast<uintptr_t>(source);
   if (to % bytes || from % bytes)
-    fault("misaligned", "a cp.async of %zu bytes from %s to %s %s", bytes, where(from).c_str(), where(to).c_str(), at(HERE).c_str());
+    fault("misaligned", "a cp.async of %zu bytes from %s to %s %s", bytes, where(from).c_str(), where(to).c_str(),
+          at(HERE).c_str());
   Copy copy{target, source, bytes, given};
   issue_copy(copy, HERE);
   self->open.push_back(copy);
@@ -44,7 +45,8 @@ Mbarrier &barrier_at(void *address, uintptr_t place) {
 void make_mbarrier(void *address, int count) {
   make_barrier_cells(address, HERE);
   if (count < 1) fault("barrier", "an mbarrier of %d arrivals %s", count, at(HERE).c_str());
-  if (mbarriers.size() == MOST_MBARRIERS) fault("barrier", "more than %d mbarriers %s", MOST_MBARRIERS, at(HERE).c_str());
+  if (mbarriers.size() == MOST_MBARRIERS)
+    fault("barrier", "more than %d mbarriers %s", MOST_MBARRIERS, at(HERE).c_str());
   auto *made = new Mbarrier{};
   made->maker = self;
   made->address = address;
@@ -74,7 +76,8 @@ static void complete_phase(Mbarrier &barrier) {
 
 static void arrive_at(Mbarrier &barrier, const Clock &clock, uintptr_t place) {
   if (barrier.missing == 0)
-    fault("barrier", "%s gets more arrivals than the %d of a phase %s", barrier.name.c_str(), barrier.count, at(place).c_str());
+    fault("barrier", "%s gets more arrivals than the %d of a phase %s", barrier.name.c_str(), barrier.count,
+          at(place).c_str());
   take(barrier.gathered.data(), clock);
   barrier.missing--;
   complete_phase(barrier);
@@ -147,7 +150,8 @@ void async_fence() {
 
 void end_barriers() {
   if (!flights.empty())
-    fault("race", "the block ends while copies are under way that complete on %s", flights.front().barrier->name.c_str());
+    fault("race", "the block ends while copies are under way that complete on %s",
+          flights.front().barrier->name.c_str());
   for (const Thread &thread : threads)
     if (!thread.stores.empty() || !thread.stores_open.empty())
       fault("race", "thread %d ends while its stores still read shared memory", thread.id);

@@ -27,7 +27,8 @@ int cluster_rank() { return static_cast<int>(self->block - blocks.data()); }
 const void *in_block(const void *shared, int rank) {
   auto offset = static_cast<const char *>(shared) - self->block->arena;
   if (rank < 0 || rank >= static_cast<int>(blocks.size()))
-    fault("out of bounds", "thread %d takes block %d of a cluster of %zu %s", self->id, rank, blocks.size(), at(HERE).c_str());
+    fault("out of bounds", "thread %d takes block %d of a cluster of %zu %s", self->id, rank, blocks.size(),
+          at(HERE).c_str());
   return blocks[rank].arena + offset;
 }
 
@@ -51,10 +52,12 @@ void cluster_barrier() {
 
 void named_barrier(int number, int expected) {
   if (number < 0 || number > 15 || expected <= 0 || expected % WARP)
-    fault("barrier", "named barrier %d of %d threads %s: there are 16, of whole warps", number, expected, at(HERE).c_str());
+    fault("barrier", "named barrier %d of %d threads %s: there are 16, of whole warps", number, expected,
+          at(HERE).c_str());
   Named &barrier = self->block->named[number];
   if (!barrier.arrived.empty() && barrier.expected != expected)
-    fault("barrier", "named barrier %d is one of %d threads and of %d %s", number, barrier.expected, expected, at(HERE).c_str());
+    fault("barrier", "named barrier %d is one of %d threads and of %d %s", number, barrier.expected, expected,
+          at(HERE).c_str());
   barrier.expected = expected;
   barrier.arrived.push_back(self);
   if (static_cast<int>(barrier.arrived.size()) == expected) meet(barrier.arrived);
@@ -63,18 +66,20 @@ void named_barrier(int number, int expected) {
 
 // --- lanes of a warp -------------------------------------------------------------------------------------------
 
-static unsigned live_lanes(int warp) {
+static unsigned live_lanes(const Block &block, int warp) {
+  size_t per_block = threads.size() / blocks.size();
+  const Thread *first = threads.data() + (&block - blocks.data()) * per_block;
   unsigned live = 0;
-  for (const Thread &thread : threads)
-    if (thread.id / WARP == warp && !thread.done) live |= 1u << thread.id % WARP;
+  for (size_t i = warp * WARP; i < per_block && i < size_t(warp + 1) * WARP; i++)
+    if (!first[i].done) live |= 1u << i % WARP;
   return live;
 }
 
-static bool complete_exchange(Exchange &met) {
-  if ((met.arrived & met.mask) != (met.mask & live_lanes(met.warp))) return false;
+static bool complete_exchange(const Block &block, Exchange &met) {
+  if (met.arrived != met.mask && met.arrived != (met.mask & live_lanes(block, met.warp))) return false;
   if (met.orders) join(met.lanes);
   for (const Thread *thread : met.lanes) {
-    int lane = thread->id % WARP, from = met.from[lane];
+    int lane = thread->number % WARP, from = met.from[lane];
     if (met.orders) continue;
     if (!(met.arrived >> from & 1))
       fault("barrier", "lane %d takes a value of lane %d, which gives none %s", lane, from, at(met.place).c_str());
@@ -86,11 +91,12 @@ static bool complete_exchange(Exchange &met) {
 
 static void settle(Block &block) {
   auto &open = block.exchanges;
-  open.erase(std::remove_if(open.begin(), open.end(), [](Exchange &met) { return complete_exchange(met); }), open.end());
+  auto complete = [&](Exchange &met) { return complete_exchange(block, met); };
+  open.erase(std::remove_if(open.begin(), open.end(), complete), open.end());
 }
 
 static void meet_lanes(unsigned mask, const void *mine, void *taken, size_t bytes, int from, uintptr_t place) {
-  int warp = self->id / WARP, lane = self->id % WARP;
+  int warp = self->number / WARP, lane = self->number % WARP;
   if (!(mask >> lane & 1)) fault("barrier", "lane %d is not in the mask %08x %s", lane, mask, at(place).c_str());
   auto &open = self->block->exchanges;
   auto found = std::find_if(open.begin(), open.end(), [&](const Exchange &met) {

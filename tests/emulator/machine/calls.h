@@ -30,7 +30,8 @@ const void *in_block(const void *shared, int rank);  // the same place in anothe
 
 void *shared_array(int key, const char *name, size_t bytes, size_t element, size_t align);
 void *dynamic_shared(const char *name, size_t element, size_t align);
-void name_part(const char *name, const void *start, size_t element);  // from there on, dynamic shared memory is called so
+// From `start` on, dynamic shared memory is called so.
+void name_part(const char *name, const void *start, size_t element);
 
 void block_barrier();
 void named_barrier(int number, int expected);

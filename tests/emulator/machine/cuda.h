@@ -1,4 +1,4 @@
-// The names of CUDA C++ for kernels that g++ compiles: qualifiers, built-in variables and types, warps, atomics, mathematics.
+// The names of CUDA C++ for kernels that g++ compiles: qualifiers, built-in variables and types, warps, mathematics.
 #pragma once
 
 #include "calls.h"
@@ -52,7 +52,9 @@ template <class T> __forceinline__ T emu_shuffle(unsigned mask, T value, int fro
   emu::exchange(mask, &value, &taken, sizeof value, from);
   return taken;
 }
-__forceinline__ int emu_lane() { return static_cast<int>((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32); }
+__forceinline__ int emu_lane() {
+  return static_cast<int>((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32);
+}
 template <class T> __forceinline__ T __shfl_sync(unsigned mask, T value, int from, int width = 32) {
   return emu_shuffle(mask, value, emu_lane() / width * width + from % width);
 }
@@ -105,8 +107,9 @@ template <class T> constexpr T max(T x, T y) { return x < y ? y : x; }
 #define EMU_FUNCTION(NAME) \
   __forceinline__ float NAME##f(float x) { return __builtin_##NAME##f(x); } \
   __forceinline__ double NAME(double x) { return __builtin_##NAME(x); }
-EMU_FUNCTION(exp) EMU_FUNCTION(exp2) EMU_FUNCTION(log) EMU_FUNCTION(log2) EMU_FUNCTION(tanh) EMU_FUNCTION(erf) EMU_FUNCTION(erfc)
-EMU_FUNCTION(sin) EMU_FUNCTION(cos) EMU_FUNCTION(sqrt) EMU_FUNCTION(fabs) EMU_FUNCTION(floor) EMU_FUNCTION(ceil) EMU_FUNCTION(rint)
+EMU_FUNCTION(exp) EMU_FUNCTION(exp2) EMU_FUNCTION(log) EMU_FUNCTION(log2) EMU_FUNCTION(tanh)
+EMU_FUNCTION(erf) EMU_FUNCTION(erfc) EMU_FUNCTION(sin) EMU_FUNCTION(cos) EMU_FUNCTION(sqrt)
+EMU_FUNCTION(fabs) EMU_FUNCTION(floor) EMU_FUNCTION(ceil) EMU_FUNCTION(rint)
 __forceinline__ float rsqrtf(float x) { return 1.0f / __builtin_sqrtf(x); }
 __forceinline__ double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
 __forceinline__ float powf(float x, float y) { return __builtin_powf(x, y); }

@@ -137,6 +137,7 @@ static void make_threads(size_t per_block) {
     unsigned number = i % per_block;
     thread = Thread{};
     thread.id = static_cast<int>(i);
+    thread.number = static_cast<int>(number);
     thread.block = &blocks[i / per_block];
     thread.stack = stacks[i];
     thread.index = {number % launch->block.x, number / launch->block.x % launch->block.y,
@@ -151,7 +152,8 @@ static std::string awaited(const Thread &thread) {
   const Mbarrier *barrier = thread.barrier;
   if (!barrier) return thread.awaits;
   std::string text = "mbarrier " + barrier->name + ", whose phase " + std::to_string(barrier->phase) + " lacks ";
-  if (barrier->missing) text += std::to_string(barrier->missing) + " of " + std::to_string(barrier->count) + " arrivals";
+  if (barrier->missing)
+    text += std::to_string(barrier->missing) + " of " + std::to_string(barrier->count) + " arrivals";
   if (barrier->bytes) text += (barrier->missing ? " and " : "") + std::to_string(barrier->bytes) + " bytes";
   return text;
 }

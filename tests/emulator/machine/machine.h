@@ -58,6 +58,7 @@ struct Thread {
   void *context = nullptr;  // saved stack pointer
   char *stack = nullptr;
   int id = 0;               // in the team; also its place in every clock
+  int number = 0;           // in its block
   Block *block = nullptr;
   Index index{};
   bool done = false, waiting = false;

@@ -24,9 +24,10 @@ void (*(*entry_named)(const char *name))(void **);
 int find_library(dl_phdr_info *found, size_t, void *name) {
   if (std::strcmp(found->dlpi_name, static_cast<const char *>(name)) != 0) return 0;
   library = found->dlpi_addr;
-  for (int i = 0; i < found->dlpi_phnum; i++)
-    if (found->dlpi_phdr[i].p_type == PT_LOAD)
-      library_end = std::max<uintptr_t>(library_end, library + found->dlpi_phdr[i].p_vaddr + found->dlpi_phdr[i].p_memsz);
+  for (int i = 0; i < found->dlpi_phnum; i++) {
+    const auto &part = found->dlpi_phdr[i];
+    if (part.p_type == PT_LOAD) library_end = std::max<uintptr_t>(library_end, library + part.p_vaddr + part.p_memsz);
+  }
   return 1;
 }
 }  // namespace
@@ -74,7 +75,8 @@ static void on_signal(int number, siginfo_t *found, void *context) {
 #else
   (void)context;
 #endif
-  fault("crash", "signal %d at %s %s", number, where(reinterpret_cast<uintptr_t>(found->si_addr)).c_str(), at(place).c_str());
+  fault("crash", "signal %d at %s %s", number, where(reinterpret_cast<uintptr_t>(found->si_addr)).c_str(),
+        at(place).c_str());
 }
 
 // Alone between unreadable pages, and aligned to `align` and no better.
@@ -88,8 +90,9 @@ static uintptr_t place_buffer(size_t bytes, size_t align) {
 
 static void run_launch() {
   first_team = team + 1;
-  Index count{launch->grid.x / launch->cluster.x, launch->grid.y / launch->cluster.y, launch->grid.z / launch->cluster.z};
-  blocks.assign(launch->cluster.x * launch->cluster.y * launch->cluster.z, Block{});
+  const Index &grid = launch->grid, &cluster = launch->cluster;
+  Index count{grid.x / cluster.x, grid.y / cluster.y, grid.z / cluster.z};
+  blocks.assign(size_t(cluster.x) * cluster.y * cluster.z, Block{});
   allocate_shared();
   size_t teams = size_t(count.x) * count.y * count.z;
   std::vector<size_t> order(teams);
@@ -100,9 +103,8 @@ static void run_launch() {
     auto x = static_cast<unsigned>(number % count.x), y = static_cast<unsigned>(number / count.x % count.y);
     auto z = static_cast<unsigned>(number / (size_t(count.x) * count.y));
     for (unsigned i = 0; i < blocks.size(); i++)
-      blocks[i].index = {x * launch->cluster.x + i % launch->cluster.x,
-                         y * launch->cluster.y + i / launch->cluster.x % launch->cluster.y,
-                         z * launch->cluster.z + i / (launch->cluster.x * launch->cluster.y)};
+      blocks[i].index = {x * cluster.x + i % cluster.x, y * cluster.y + i / cluster.x % cluster.y,
+                         z * cluster.z + i / (cluster.x * cluster.y)};
     run_team();
   }
 }
@@ -188,9 +190,11 @@ static int work(char *path) {
     }
   }
   getchar();  // the end of that line
-  for (const Region &region : buffers)
-    if (region.cells[0].state == FULL && fread(reinterpret_cast<char *>(region.start), 1, region.bytes, stdin) != region.bytes)
+  for (const Region &region : buffers) {
+    auto *start = reinterpret_cast<char *>(region.start);
+    if (region.cells[0].state == FULL && fread(start, 1, region.bytes, stdin) != region.bytes)
       fault("launch", "%s is shorter than the plan says", region.name.c_str());
+  }
   for (const Launch &one : launches) {
     launch = &one;
     run_launch();

@@ -216,13 +216,14 @@ void land_copy(const Copy &copy, int writer, uint32_t epoch, uintptr_t place) {
 void lend(const void *source, size_t bytes, uintptr_t place) {
   auto start = reinterpret_cast<uintptr_t>(source);
   Block *block = block_of(start);
-  if (!block) fault("barrier", "a store out of %s, not out of shared memory %s", where(start).c_str(), at(place).c_str());
+  if (!block)
+    fault("barrier", "a store out of %s, not out of shared memory %s", where(start).c_str(), at(place).c_str());
   size_t offset = start - reinterpret_cast<uintptr_t>(block->arena);
   for (size_t i = offset >> shift; i <= (offset + bytes - 1) >> shift; i++) {
     Cell &cell = block->cells[i];
     if (cell.writer < threads.size() && cell.epoch > threads[cell.writer].fenced)
-      fault("race", "thread %d stores %s %s, which thread %d wrote %s: no fence makes that visible to the store", self->id,
-            where(start).c_str(), at(place).c_str(), cell.writer, at(cell.place).c_str());
+      fault("race", "thread %d stores %s %s, which thread %d wrote %s: no fence makes that visible to the store",
+            self->id, where(start).c_str(), at(place).c_str(), cell.writer, at(cell.place).c_str());
     cell.lent = true;
     cell.reader = static_cast<uint16_t>(self->id);
   }
@@ -239,7 +240,8 @@ void give_back(const Copy &store) {
 
 void make_barrier_cells(void *address, uintptr_t place) {
   auto start = reinterpret_cast<uintptr_t>(address);
-  if (start % 8) fault("misaligned", "the mbarrier %s is not aligned to 8 bytes %s", where(start).c_str(), at(place).c_str());
+  if (start % 8)
+    fault("misaligned", "the mbarrier %s is not aligned to 8 bytes %s", where(start).c_str(), at(place).c_str());
   access(start, 8, Access::WRITE, place);
   Block *block = block_of(start);
   if (!block) fault("barrier", "an mbarrier in %s, not in shared memory %s", where(start).c_str(), at(place).c_str());
@@ -254,7 +256,8 @@ void see_barrier_cells(const void *address, uintptr_t place) {
   if (!cell || cell->state != BARRIER)
     fault("barrier", "thread %d uses %s as an mbarrier %s, which nobody made one", self->id, where(start).c_str(),
           at(place).c_str());
-  if (cell->epoch > self->clock[cell->writer]) race(start, Access::READ, place, cell->writer, "made an mbarrier", cell->place);
+  if (cell->epoch > self->clock[cell->writer])
+    race(start, Access::READ, place, cell->writer, "made an mbarrier", cell->place);
 }
 
 // --- shared memory ------------------------------------------------------------------------------------------------

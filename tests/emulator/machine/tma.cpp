@@ -47,8 +47,11 @@ std::vector<Piece> pieces_of(const TensorMap &map, const Coordinates &from) {
 void check(const TensorMap &map, const void *shared, int rank, uintptr_t place) {
   auto start = reinterpret_cast<uintptr_t>(shared);
   size_t needed = map.swizzle == 0 ? 128 : map.swizzle * 8;
-  if (rank != map.rank) fault("launch", "%d coordinates for a tensor map of %d axes %s", rank, map.rank, at(place).c_str());
-  if (start % needed) fault("misaligned", "a box at %s, which is not aligned to %zu bytes %s", where(start).c_str(), needed, at(place).c_str());
+  if (rank != map.rank)
+    fault("launch", "%d coordinates for a tensor map of %d axes %s", rank, map.rank, at(place).c_str());
+  if (start % needed)
+    fault("misaligned", "a box at %s, which is not aligned to %zu bytes %s", where(start).c_str(), needed,
+          at(place).c_str());
 }
 }  // namespace
 
@@ -56,7 +59,8 @@ void tma_load(void *shared, const TensorMap *map, void *address, Coordinates fro
   check(*map, shared, rank, HERE);
   Mbarrier &barrier = barrier_at(address, HERE);
   if (!barrier.published)
-    fault("barrier", "a box completes on %s %s: no fence shows that mbarrier to the copy engine", barrier.name.c_str(), at(HERE).c_str());
+    fault("barrier", "a box completes on %s %s: no fence shows that mbarrier to the copy engine",
+          barrier.name.c_str(), at(HERE).c_str());
   Flight flight{&barrier, {}, 0, barrier.phase, {}};
   for (const Piece &piece : pieces_of(*map, from)) {
     char *target = static_cast<char *>(shared) + swizzled(piece.offset, map->swizzle);

@@ -2,7 +2,9 @@
 
 __device__ __forceinline__ float to_float(f16 x) { return static_cast<float>(__builtin_bit_cast(_Float16, x.bits)); }
 
-__device__ __forceinline__ f16 to_f16(float x) { return {__builtin_bit_cast(unsigned short, static_cast<_Float16>(x))}; }
+__device__ __forceinline__ f16 to_f16(float x) {
+  return {__builtin_bit_cast(unsigned short, static_cast<_Float16>(x))};
+}
 
 // To nearest, ties to even; the top 16 bits of a float are a bf16.
 __device__ __forceinline__ bf16 to_bf16(float x) {
