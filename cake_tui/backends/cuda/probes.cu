@@ -129,7 +129,7 @@ enum { RANDOM, BITS, ROUNDED };
 // |value|. NaN counts as infinite. `row_of` (0: none) maps rows of value and scale to rows of found.
 extern "C" __global__ void compared(const void *found, int dtype, const double *value, const double *scale, u64 elements,
                                     u64 row_elements, const long long *row_of, int rule, double tolerance_abs,
-                                    double tolerance_units, double ulps, double units_too, u64 *out) {
+                                    double tolerance_units, double subnormal, double ulps, double units_too, u64 *out) {
   const double u = 5.9604644775390625e-08, inf = __longlong_as_double(0x7ff0000000000000ll);
   u64 bad = 0, nans = 0, least = ~0ull;
   double most[6] = {0, 0, 0, 0, 0, 0};
@@ -143,7 +143,7 @@ extern "C" __global__ void compared(const void *found, int dtype, const double *
       unit = error / fmax(u * s, 1e-300);
       if (rule == RANDOM) {
         absolute = error / tolerance_abs;
-        units = error / fmax(tolerance_units * u * s, 1e-300);
+        units = error / (tolerance_units * u * s + subnormal);
         share = isnan(absolute) || isnan(units) ? inf : fmax(absolute, units);
       } else {
         share = rule == BITS ? inf : error / (ulps * distance_to_next(y) + units_too * u * s);

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from cake_tui.backends._bounds import ROUNDED_ULPS, ROUNDED_UNITS, Comparison, Rule
+from cake_tui.backends._bounds import ROUNDED_ULPS, ROUNDED_UNITS, SUBNORMAL, Comparison, Rule
 from cake_tui.backends.cuda.compilers import compile_file, find_compiler, version
 from cake_tui.backends.cuda.driver import Driver, PreparedLaunch
 from cake_tui.config import cache_dir
@@ -151,7 +151,7 @@ class Probes:
                 ctypes.c_uint64(found), ctypes.c_int(DTYPE_NUMBERS[dtype]), ctypes.c_uint64(value),
                 ctypes.c_uint64(scale), ctypes.c_uint64(elements), ctypes.c_uint64(max(row_elements, 1)),
                 ctypes.c_uint64(row_address), ctypes.c_int(RULE_NUMBERS[rule]), ctypes.c_double(problem.tolerance_abs),
-                ctypes.c_double(problem.tolerance_units), ctypes.c_double(ROUNDED_ULPS),
+                ctypes.c_double(problem.tolerance_units), ctypes.c_double(SUBNORMAL), ctypes.c_double(ROUNDED_ULPS),
                 ctypes.c_double(ROUNDED_UNITS), ctypes.c_uint64(self._result),
             ],
         ).put(self.stream)  # fmt: skip
