@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -38,10 +37,10 @@ class OnDevice:
 
 
 @pytest.fixture(scope="module")
-def on_device(device: Device) -> Iterator[OnDevice]:
+def on_device(device: Device) -> OnDevice:
     driver = Driver()
     driver.current(driver.find(device.uuid))
-    yield OnDevice(driver, Probes(driver, device.arch, device.cores, driver.stream()))
+    return OnDevice(driver, Probes(driver, device.arch, device.cores, driver.stream()))
 
 
 @pytest.mark.parametrize("rule", ["random", "bits", "rounded"])
