@@ -181,6 +181,60 @@ def test_what_does_not_move_in_vectors_is_read_apart() -> None:
     assert "x[(n + v) % 7]" in source
 
 
+PRODUCT = """\
+program product ir 1 target cuda sm_90a
+  size K = 64
+  param a: f32[K, 64] align 16
+  param b: f32[K, 64] align 16
+  param y: f32[64, 64] out align 16
+launch main threads 256
+  shared a_tile: f32[K, 64]
+  shared b_tile: f32[K, 64]
+  register acc: f32[64, 64] spread 16 x 16 threads, 4 x 4 each = 0
+{more}  copy a -> a_tile vector 4
+  copy b -> b_tile vector 4
+  barrier block
+  for k in 0..K:
+    acc += outer(a_tile[k, :], b_tile[k, :]) math fma
+  copy acc -> y vector 4
+"""
+
+
+def _threads_of(more: str = "") -> tuple[list[int], list[int]]:
+    """Return ty and tx of every thread of the product's block, calculated from its source."""
+    program = text.parse(PRODUCT.format(more=more))
+    source = ir.lower(program, "cuda", "sm_90a", (Shape((("K", 64),)),)).source
+    found = []
+    for name in ("ty", "tx"):
+        (formula,) = re.findall(rf"const int {name} = (.*);", source)
+        found.append([eval(formula.replace("/", "//"), {"thread": thread}) for thread in range(256)])
+    return found[0], found[1]
+
+
+def test_a_warp_of_a_product_covers_a_block_of_threads_in_pairs() -> None:
+    ty, tx = _threads_of()
+    assert len(set(zip(ty, tx))) == 256
+    for first in range(0, 256, 32):
+        rows, columns = ty[first : first + 32], tx[first : first + 32]
+        assert (len(set(rows)), len(set(columns))) == (4, 8)
+        # Half a warp reads eight runs of b, which are 128 bytes, in neighbouring pairs of lanes, and two of a.
+        assert all(columns[lane] == columns[lane + 1] for lane in range(0, 32, 2))
+        assert len(set(columns[:16])) == 8
+        assert len(set(rows[:16])) == 2
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "  register row: f32[64] spread 16 threads, 4 each\n  reduce acc over 1 with add -> row within warp\n",
+        "  register part: f32[8, 16] spread 8 x 16 threads, 1 x 1 each = 0\n  y[0 +: 8, 0 +: 16] = part\n",
+    ],
+)
+def test_threads_keep_their_order_where_something_else_goes_by_it(more: str) -> None:
+    ty, tx = _threads_of(more)
+    assert (ty, tx) == ([thread // 16 for thread in range(256)], [thread % 16 for thread in range(256)])
+
+
 def test_no_option_changes_what_numbers_come_out() -> None:
     assert not any("fast" in option or "ftz" in option for option in lowered("softmax_two_pass").options)
     assert "-std=c++17" in lowered("naive").options

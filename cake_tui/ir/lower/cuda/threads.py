@@ -61,8 +61,18 @@ def _arranged(frame: CudaFrame, body: tuple[Statement, ...]) -> tuple[tuple[int,
             continue
         holds = frame.spreads.holds.get(one.target.buffer, ())
         if len(holds) == 2 and _fits(frame, holds) and all(_vectors(frame, ref) for ref in (one.left, one.right)):
-            return tuple((hold.stride, hold.threads) for hold in holds)
+            keys = tuple((hold.stride, hold.threads) for hold in holds)
+            return keys if _apart(frame, frozenset(keys)) else ()
     return ()
+
+
+def _apart(frame: CudaFrame, keys: frozenset[tuple[int, int]]) -> bool:
+    """Whether every buffer goes by these axes alone or by none of them: a mixture would hold elements twice."""
+    for holds in frame.spreads.holds.values():
+        mine = {(hold.stride, hold.threads) for hold in holds if hold.threads > 1}
+        if mine & keys and not mine <= keys:
+            return False
+    return True
 
 
 def _fits(frame: CudaFrame, holds: Holds) -> bool:
