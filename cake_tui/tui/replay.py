@@ -16,6 +16,8 @@ from cake_tui.tui.bridge import Bridge, Fold, Now, machine_now
 from cake_tui.tui.moments import Moments
 
 CHECKPOINT_BYTES = 24 << 20  # what all checkpoints of a replay may take together
+ALMOST = 0.98  # of a record: from here on its first reading keeps a state to step back to
+NEAR = 512  # events that a step back folds anew in a long record
 SPEEDS = (1, 2, 5, 10, 30, 60, 300, 1800)
 USUAL = 10
 
@@ -32,6 +34,7 @@ class ReplayBridge(Bridge):
         self.speed = USUAL
         self._cursor = 0
         self._saved: list[tuple[int, bytes]] = []
+        self._near: tuple[int, bytes] | None = None  # a state shortly before where steps back have led
         self._begun = False
         self._played_to = 0.0  # seconds of the record
         self._looked_at = 0.0  # this machine's monotonic clock
@@ -55,12 +58,14 @@ class ReplayBridge(Bridge):
 
     def _take(self, event: Event) -> None:
         if not self._begun:
+            if not self._near and len(self.reader) % NEAR == 0 and self.share_read > ALMOST:
+                self._near = (len(self.reader) - 1, msgspec.msgpack.encode(self.fold))
             self.fold.apply(event)
         self.moments.add(event, None if self._begun else self.fold.history.elapsed_s)
 
     def _forget(self) -> None:
         super()._forget()
-        self.moments, self._saved, self._cursor = Moments(), [], 0
+        self.moments, self._saved, self._near, self._cursor = Moments(), [], None, 0
 
     def place(self) -> str:
         """Where the cursor is, and whether it moves."""
@@ -131,10 +136,14 @@ class ReplayBridge(Bridge):
         cursor = min(len(self.reader), max(0, cursor))
         if cursor == self._cursor:
             return False
-        if cursor < self._cursor:
+        back = cursor < self._cursor
+        if back:
             self._restore(cursor)
-        for index in range(self._cursor, cursor):
+        begin = self._cursor
+        for index in range(begin, cursor):
             self._save_sometimes(index)
+            if back and index == cursor - NEAR and index - begin > NEAR:
+                self._near = (index, msgspec.msgpack.encode(self.fold))
             event = self.reader.event(index)
             if event is not None:
                 self.fold.apply(event)
@@ -148,9 +157,10 @@ class ReplayBridge(Bridge):
         self.telemetry.rewind(history.last_boot, history.last_mono, history.last_t)
 
     def _restore(self, cursor: int) -> None:
-        saved = [entry for entry in self._saved if entry[0] <= cursor]
+        saved = [entry for entry in (*self._saved, self._near) if entry is not None and entry[0] <= cursor]
         if saved:
-            self._cursor, self.fold = saved[-1][0], msgspec.msgpack.decode(saved[-1][1], type=Fold)
+            self._cursor, state = max(saved, key=lambda entry: entry[0])
+            self.fold = msgspec.msgpack.decode(state, type=Fold)
         else:
             self._cursor, self.fold = 0, Fold.empty()
 

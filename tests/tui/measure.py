@@ -102,7 +102,7 @@ def long(folder: Path, seconds: float) -> dict[str, float]:
             terminal.settle(quiet=0.5)
             for keys, shown in (
                 ("4", None),
-                *[("G", None), ("g", None), ("\x1b[B", None), ("?", "esc close"), ("q", None)] * 5,
+                *[("G", None), ("o", None), ("g", None), ("\x1b[B", None), ("?", "esc close"), ("q", None)] * 5,
             ):
                 times.append(_answer(terminal, keys, shown))
             resident = _resident_mb(terminal.process.pid)
