@@ -7,13 +7,18 @@ harness, where it comes from and the figures measured for it. `cake-tui verify F
 from __future__ import annotations
 
 import argparse
+import contextlib
+import sys
 from pathlib import Path
 
 from cake_tui import figures, registry
 from cake_tui.cli import Command
 from cake_tui.errors import OK
 from cake_tui.exporters import Exporter
+from cake_tui.model.row import Row
 from cake_tui.store import export, name, snapshot
+from cake_tui.store.inbox import send
+from cake_tui.store.lock import engine_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +44,23 @@ def run(args: argparse.Namespace) -> int:
     export.save(path, exporter.write(bundle), force=args.force)
     time = figures.time(bundle.time_us) if bundle.time_us else "no time"
     print(f"{path}: candidate {bundle.candidate}, {time}, sha256 {bundle.lowered.sha256[:12]}")
+    if bundle.lowered.target == "cuda":
+        _sanitized(folder, fold.history.rows[bundle.candidate])
     return OK
+
+
+def _sanitized(folder: Path, row: Row) -> None:
+    """Say what compute-sanitizer found in an exported kernel; one it never saw is shown to it where an engine runs."""
+    if row.sanitized == "errors":
+        print(f"compute-sanitizer found errors in candidate {row.number}: cake-tui tail {folder.name}", file=sys.stderr)
+    if row.sanitized is not None:
+        return
+    said = "compute-sanitizer has not looked at it"
+    if engine_of(folder) is not None:
+        with contextlib.suppress(OSError):  # the kernel is exported all the same
+            send(folder, "profile", {"candidate": row.number, "sanitize": True})
+            said = "compute-sanitizer looks at it after this round"
+    print(f"{said}: cake-tui tail {folder.name}", file=sys.stderr)
 
 
 PLUGIN: Command = Command(example="cake-tui export first --output best.c", add_arguments=add_arguments, run=run)

@@ -35,6 +35,7 @@ class Best(msgspec.Struct, frozen=True):
     source_sha256: str | None
     schedule: str
     found_at_s: float
+    sanitized: str | None = None  # what memory and race checkers said: clean, errors, refused; None: not asked
 
 
 class Speedup(msgspec.Struct, frozen=True):
@@ -139,6 +140,7 @@ def _best(history: History, problem: Problem) -> Best | None:
         source_sha256=row.source_sha256,
         schedule=row.schedule.text if row.schedule is not None else "",
         found_at_s=round(found, 3),
+        sanitized=row.sanitized,
     )
 
 
