@@ -99,6 +99,9 @@ def _best(view: View) -> list[Part]:
         parts.append((97, (("SIMULATED figures", "warnword"),)))
     noise = figures.percent(history.pair_noise, 1)
     parts.append((50, (("pair noise ", "dim"), (noise, ""))))
+    now = view.telemetry.latest
+    if now is not None and now.error:  # the guard has no clock of the driver's: by which error, before all else of it
+        parts.append((75, (("clock guard off ", "warnword"), (fmt.visible(now.error.partition(": ")[0], 40), "warn"))))
     return parts
 
 

@@ -86,6 +86,12 @@ def _ask_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def pynvml(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The library's stand-in."""
+    return stand_in(monkeypatch)
+
+
+@pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     """A calm machine on which six series were taken."""
     made = Machine(stand_in(monkeypatch))
@@ -192,6 +198,21 @@ def test_the_pane_shows_each_code_with_its_meaning(monkeypatch: pytest.MonkeyPat
     for code in CASES:
         assert f"{code} ×1" in shown[0]
         assert STALE_NAMES[code] in shown[0]
+
+
+def test_without_a_clock_the_head_line_says_so_by_the_drivers_error(tmp_path: Path, pynvml: Any) -> None:
+    sample = Sample(tmp_path / "first")
+    sample.run(4)
+    pynvml.INIT_FAILS.append(18)
+    clock = NvmlMonitor(H200).read()
+    sample.beat(3, **{**msgspec.structs.asdict(clock), "mono": sample.clock, "rate": None})
+    shown: list[str] = []
+
+    async def script(app: Any, pilot: Any) -> None:
+        shown.append(text_of(app))
+
+    play(app_of(sample), script, (160, 40))
+    assert "clock guard off NVMLError_LibRmVersionMismatch" in shown[0]
 
 
 def test_the_contributors_table_names_the_ten_tests() -> None:
