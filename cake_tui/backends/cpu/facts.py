@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import struct
 from pathlib import Path
 
+from cake_tui.backends._elf import section_bytes
 from cake_tui.model.facts import StaticFacts
 
 # Floating-point arithmetic of x86 in AT&T syntax: v?(f)m(add|sub)…, add, sub, mul, div, max, min, sqrt; p or s, s or d.
@@ -28,7 +28,7 @@ def read_facts(binary: Path, log: str, compiler: str) -> StaticFacts:
     )
     report = binary.parent / "vector-report.txt"
     text = report.read_text(encoding="utf-8", errors="replace") if report.is_file() else log
-    facts = StaticFacts(compiler=compiler, code_bytes=_code_bytes(binary), missed_loops=_missed(text))
+    facts = StaticFacts(compiler=compiler, code_bytes=section_bytes(binary, b".text\0"), missed_loops=_missed(text))
     if "%rip" not in assembly and "%rsp" not in assembly and "%rdi" not in assembly:
         return facts  # no assembly, or not of x86
     return _count(assembly, facts)
@@ -68,21 +68,3 @@ def _missed(report: str) -> tuple[str, ...]:
         if len(found) == MOST_LOOPS:
             break
     return tuple(found)
-
-
-def _code_bytes(binary: Path) -> int | None:
-    """Return the size of ``.text`` of a 64-bit little-endian ELF file, None for anything else."""
-    data = binary.read_bytes()
-    if data[:6] != b"\x7fELF\x02\x01" or len(data) < 64:
-        return None
-    (table,) = struct.unpack_from("<Q", data, 40)
-    entry_bytes, count, names_at = struct.unpack_from("<HHH", data, 58)
-    try:
-        sections = [struct.unpack_from("<IIQQQQ", data, table + i * entry_bytes) for i in range(count)]
-        names = sections[names_at][4]
-        for name, _, _, _, _, size in sections:
-            if data[names + name : names + name + 6] == b".text\0":
-                return int(size)
-    except (struct.error, IndexError, OverflowError):
-        pass
-    return None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections import Counter
 from pathlib import Path
 
 import msgspec
 
+from cake_tui.backends._elf import section_bytes
 from cake_tui.model.facts import StaticFacts
 
 WORD_BYTES = 4  # a spill moves one register
@@ -47,7 +47,7 @@ def with_code(facts: StaticFacts, cubin: Path, sass: str) -> StaticFacts:
     mix = sass_mix(sass)
     counted = dict(mix)
     return msgspec.structs.replace(
-        facts, code_bytes=code_bytes(cubin), sass=mix,
+        facts, code_bytes=section_bytes(cubin, b".text."), sass=mix,
         fma_instructions=counted.get("FFMA", 0) + counted.get("FFMA2", 0) if mix else facts.fma_instructions,
     )  # fmt: skip
 
@@ -69,22 +69,6 @@ def sass_mix(text: str) -> tuple[tuple[str, int], ...]:
         elif name in _PLAIN:
             found[name] += 1
     return tuple(sorted(found.items(), key=lambda entry: (-entry[1], entry[0])))
-
-
-def code_bytes(cubin: Path) -> int | None:
-    """Return the bytes of all kernels' code in a cubin, a 64-bit little-endian ELF file; None for anything else."""
-    try:
-        data = cubin.read_bytes()
-        if data[:6] != b"\x7fELF\x02\x01":
-            return None
-        (table,) = struct.unpack_from("<Q", data, 40)
-        entry_bytes, count, names_at = struct.unpack_from("<HHH", data, 58)
-        sections = [struct.unpack_from("<IIQQQQ", data, table + i * entry_bytes) for i in range(count)]
-        names = sections[names_at][4]
-        sizes = [size for name, *_, size in sections if data[names + name : names + name + 6] == b".text."]
-    except (OSError, struct.error, IndexError, OverflowError):
-        return None
-    return int(sum(sizes)) if sizes else None
 
 
 def _numbers(pattern: re.Pattern[str], log: str) -> list[int]:
