@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from cake_tui import registry
 from cake_tui.agents.random import PLUGIN as RANDOM
+from cake_tui.ir.cost import Estimate
 from cake_tui.model import event as ev
+from cake_tui.model.facts import Profile
+from cake_tui.model.feedback import BestSoFar
+from cake_tui.model.outcome import Measured
+from cake_tui.rules import Evidence
 from cake_tui.steps import inspect
+from cake_tui.steps.context import Explained
+from cake_tui.steps.tell import Told
 from tests.loop.driving import Session
 from tests.loop.stand_in_tools import Tools
 
@@ -126,6 +135,23 @@ def test_a_backend_without_tools_is_never_asked(tmp_path: Path) -> None:
     run.run(agent())
     assert run.of(ev.Profiled) == []
     assert run.of(ev.Sanitized) == []
+
+
+def test_counters_correct_what_the_cost_model_believed_of_bank_conflicts(tmp_path: Path, tools: Tools) -> None:
+    run = session(tmp_path, profile_share=0)
+    run.run(agent(), until=lambda event: isinstance(event, ev.RoundEnded))
+    row = run.history.rows[0]
+    calm_us = run.history.calm_us(row)
+    assert calm_us is not None
+    believed = Estimate("tiled", calm_us / 4.0, calm_us / 4.0, (("conflicts", math.log(8.0)),))
+    told = Told(0, "start", BestSoFar(None, row.time_us))
+    evidence = Evidence(run.history.problem, run.history.device, row.schedule, Measured(avg_us=calm_us))
+    known = Explained(told, evidence, believed)
+    with run.context(agent()) as ctx:
+        for _ in range(4):  # as often as such a kernel is measured
+            inspect._correct(ctx, known, Profile("ncu", bank_conflict_share=0.0), row)
+        free = msgspec.structs.replace(believed, terms=(("conflicts", 0.0),))
+        assert ctx.correction.apply(free).predicted_us == pytest.approx(calm_us, rel=0.1)
 
 
 # -- the checkers --------------------------------------------------------------------------------------------
