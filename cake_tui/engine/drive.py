@@ -197,7 +197,9 @@ class Engine:
     def _end(self, state: str, reason: str, code: int) -> int:
         try:
             if state == "stopped":
-                for row in sorted(self.history.in_flight(), key=lambda row: row.number):
+                # The baseline stays in flight: without its time nothing is tried, so a resume goes on with it.
+                flying = [row for row in self.history.in_flight() if row.number]
+                for row in sorted(flying, key=lambda row: row.number):
                     outcome = Interrupted(step=row.step, reason=reason)
                     self.record(ev.CandidateEnded(candidate=row.number, round=row.round, outcome=outcome))
             if self.history.state not in ("done", "failed"):

@@ -14,7 +14,7 @@ import pytest
 from cake_tui.model import event as ev
 from tests.cases.doubling import make_kernel, make_script, settings
 from tests.cases.shell import SLOW, Shell, all_gone, descendants, ended, events, screen, variations
-from tests.engine.scripted import gone, until
+from tests.engine.scripted import folded, gone, until
 
 SHARED = (Path("/dev/shm"), Path(tempfile.gettempdir()))
 
@@ -75,6 +75,20 @@ def test_in_the_middle_of_each_step(shell: Shell, way: str, step: str) -> None:
     if way == "SIGTERM twice":  # which ends it on the spot, as kill -9 does: the next engine clears up
         shell.apart("resume", "a")
         shell.here("stop", "a")
+    clean(shell, session)
+
+
+@pytest.mark.parametrize("way", variations(["stop", "SIGINT"]))
+def test_a_run_that_is_ended_before_its_baseline_has_a_time_goes_on(shell: Shell, way: str) -> None:
+    session = shell.start(device="ridge,compile_s=1", candidates=3)
+    pid = shell.pid()
+    until(lambda: events(session, ev.Planned), 20)
+    WAYS[way](shell, pid)
+    until(all_gone([pid]), 10)
+    assert [row.outcome for row in folded(session).rows] == [None]
+    shell.apart("resume", "a", "--headless")
+    history = folded(session)
+    assert (history.state, history.rows[0].outcome) == ("done", "Measured")
     clean(shell, session)
 
 

@@ -316,7 +316,7 @@ def test_a_stepped_wall_clock_is_one_gap_and_costs_no_budget(tmp_path: Path, hou
     assert gap.seconds == pytest.approx(hours * 3600, abs=5)
     assert 0 < folded(tmp_path / "a").elapsed_s <= took
     log = (tmp_path / "a" / "engine.log").read_text(encoding="utf-8")
-    assert f"gap of {hours} h" in log
+    assert f"gap of {abs(hours)} h" in log
 
 
 def test_a_stopped_process_is_a_gap_and_costs_no_budget(tmp_path: Path) -> None:
