@@ -114,6 +114,8 @@ class DiskBound:
             if index >= newest and kept > self.limit_bytes / 4 and path.name not in used:
                 path.unlink(missing_ok=True)
                 kept -= size
+                with contextlib.suppress(OSError):  # not empty yet; an empty one takes a block too
+                    path.parent.rmdir()
         self._builds = disk_bytes(self.folder / layout.BUILDS)
 
 
