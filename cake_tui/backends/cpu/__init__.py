@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from cake_tui.backends import Backend, Compiler, Host
+from cake_tui.backends._rates import measure_rates
 from cake_tui.backends.cpu.compilers import find_compiler, kernel_command, test_compile, version
 from cake_tui.backends.cpu.device import local_device
 from cake_tui.backends.cpu.facts import read_facts
-from cake_tui.backends.cpu.rates import measure_rates
 from cake_tui.model.device import Device, Target
 from cake_tui.model.facts import StaticFacts
 from cake_tui.model.jobs import BuildJob, BuildReply
@@ -34,7 +34,7 @@ class CpuBackend:
 
     def measured(self, device: Device) -> Device:
         """Return the device with its peak rates as all cores reach them now."""
-        return measure_rates(device)
+        return measure_rates("cake_tui.backends.cpu._rates", device)
 
     def compile_command(self, job: BuildJob, device: Device, source: Path, output: Path) -> tuple[str, ...]:
         """Return the compiler's command; both flavours are compiled alike."""

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import msgspec
 
+from cake_tui.backends._rates import Rates
 from cake_tui.backends.cpu.compilers import find_compiler, rates_command
 from cake_tui.backends.cpu.device import last_level_bytes
-from cake_tui.backends.cpu.rates import Rates
 from cake_tui.backends.cpu.runtime import MAX_ARGUMENTS, CLaunch, Runtime, compiled
 from cake_tui.model.device import Device
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 
 from cake_tui.backends import Backend, Compiler, Host, Inspector
+from cake_tui.backends._rates import measure_rates
 from cake_tui.backends.cuda import static
 from cake_tui.backends.cuda.compilers import find_compiler, kernel_command, test_compile, version
 from cake_tui.backends.cuda.devices import local_devices
-from cake_tui.backends.cuda.rates import measure_rates
 from cake_tui.model.device import Device, Target
 from cake_tui.model.facts import StaticFacts
 from cake_tui.model.jobs import BuildJob, BuildReply
@@ -37,7 +37,7 @@ class CudaBackend:
 
     def measured(self, device: Device) -> Device:
         """Return the device with its multiply-add and copy rates as it reaches them now."""
-        return measure_rates(device)
+        return measure_rates("cake_tui.backends.cuda._rates", device)
 
     def compile_command(self, job: BuildJob, device: Device, source: Path, output: Path) -> tuple[str, ...]:
         """Return the compiler's command; the full build is disassembled too, where that is possible."""

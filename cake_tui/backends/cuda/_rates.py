@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import msgspec
 
+from cake_tui.backends._rates import Rates
 from cake_tui.backends.cuda.driver import Driver
 from cake_tui.backends.cuda.probes import Probes
-from cake_tui.backends.cuda.rates import Rates
 from cake_tui.config import show_only_gpu
 from cake_tui.model.device import Device
 

@@ -1,4 +1,4 @@
-"""Peak rates of this machine, measured in a process of their own rather than taken from its data sheet."""
+"""Peak rates of a device, measured in a process of their own rather than taken from its data sheet."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from cake_tui.config import child_environment
 from cake_tui.errors import ENVIRONMENT, UserError
 from cake_tui.model.device import Device
 
-LIMIT_S = 120.0  # compiling included; usually half a second
+LIMIT_S = 120.0  # compiling included; usually half a second, two with a GPU's driver to start
 
 
 class Rates(msgspec.Struct, frozen=True):
-    """The fastest of several short runs on all cores; `memory_gbps` counts bytes read and written, None: unknown."""
+    """The fastest of several short runs; `memory_gbps` counts bytes read and written, None: unknown."""
 
     peak_gflops: float
     memory_gbps: float | None
 
 
-def measure_rates(device: Device) -> Device:
-    """Return the device with its arithmetic and memory peaks; takes about half a second on all cores.
+def measure_rates(module: str, device: Device) -> Device:
+    """Return the device with its arithmetic and memory peaks, as the process of a backend's `module` finds them.
 
     Raises UserError (ENVIRONMENT) where the measurement fails.
     """
     root = str(Path(cake_tui.__file__).parents[1])
     path = os.pathsep.join([root, *(entry for entry in sys.path if entry)])
-    argv = [sys.executable, "-m", "cake_tui.backends.cpu._rates", "--device", msgspec.json.encode(device).decode()]
+    argv = [sys.executable, "-m", module, "--device", msgspec.json.encode(device).decode()]
     try:
         done = subprocess.run(
             argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT_S, check=False,
