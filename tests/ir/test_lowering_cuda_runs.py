@@ -148,3 +148,23 @@ launch back grid r = M threads 64
     assert (np.abs(found["high"] + found["low"] - a) <= np.abs(a) * 2.0**-16).all()
     assert (found["again"] == found["high"]).all()
     assert (found["high"].view(np.uint32) & 0xFFFF == 0).all()
+
+
+def _bf16(values: np.ndarray) -> np.ndarray:
+    """Return the bits of values that bf16 holds exactly."""
+    return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("warps", [1, 2, 4, 8])
+def test_matrix_instructions_add_every_product_once(warps: int) -> None:
+    source = text.render(parse("mma_tensor_cores", {"M": 128, "N": 64, "K": 64}))
+    program = text.parse(source.replace("threads 128", f"threads {32 * warps}"))
+    shape = shape_of(program)
+    random = np.random.default_rng(3)
+    # Small whole numbers: bf16 holds them, and float holds their sums, exactly.
+    a, b = (random.integers(-8, 9, extents).astype(np.float64) for extents in ((128, 64), (64, 64)))
+    lowered = ir.lower(program, "cuda", program.arch, (shape,))
+    found = emulate(lowered, shape, {"a": _bf16(a), "b": _bf16(b)}, {"y": np.zeros((128, 64), np.float32)})
+    assert not isinstance(found, Fault), found
+    assert found["y"].tolist() == (a @ b).tolist()

@@ -11,12 +11,12 @@ from cake_tui.ir.expr import Name, Number, names_in
 from cake_tui.ir.lower.cuda.blocks import declare_blocks, is_flat
 from cake_tui.ir.lower.cuda.frame import CudaFrame, Team, runtime, wide
 from cake_tui.ir.lower.cuda.holds import Spreads
-from cake_tui.ir.lower.cuda.roles import lower_launch
+from cake_tui.ir.lower.cuda.roles import bands_of, lower_launch
 from cake_tui.ir.lower.cuda.shared import declare_shared
 from cake_tui.ir.lower.cuda.types import STORED
 from cake_tui.ir.lower.plan import entry_name
 from cake_tui.ir.lower.writer import Writer
-from cake_tui.ir.program import Buffer, Lanes, Launch, Program, Threads, WarpRole
+from cake_tui.ir.program import WARP, Buffer, Declare, Fragment, Lanes, Launch, Program, Role, Threads, WarpRole
 from cake_tui.ir.refusal import refuse
 from cake_tui.ir.walk import buffers_of, walk_body, writes
 from cake_tui.model.lowered import Argument, TensorMap
@@ -44,7 +44,7 @@ def function_of(program: Program, at: int, arguments: tuple[Argument, ...], name
     threads = frame.number(launch.threads, "threads")
     team, constants = _team(frame, program, at, threads)
     frame.team = team
-    frame.spreads = Spreads(buffers, launch.body, _numbers(frame, buffers.values()))
+    frame.spreads = Spreads(buffers, launch.body, _numbers(frame, buffers.values(), launch))
     touched = [program.buffer(argument.name) for argument in arguments if argument.kind in ("buffer", "workspace")]
     if wide(frame, touched):
         frame.integer = "long long"
@@ -88,7 +88,7 @@ def _team(frame: CudaFrame, program: Program, at: int, threads: int) -> tuple[Te
     return Team(threads, Name(name)), ((name, frame.c(expr)),)
 
 
-def _numbers(frame: CudaFrame, buffers: Iterable[Buffer]) -> dict[str, tuple[int, ...]]:
+def _numbers(frame: CudaFrame, buffers: Iterable[Buffer], launch: Launch) -> dict[str, tuple[int, ...]]:
     found = {}
     for buffer in buffers:
         if buffer.space != "register":
@@ -98,9 +98,24 @@ def _numbers(frame: CudaFrame, buffers: Iterable[Buffer]) -> dict[str, tuple[int
                 found[buffer.name] = tuple(frame.number(count, buffer.name) for count in (*threads, *each, *runs))
             case Lanes():
                 raise refuse("lowering", buffer.name, "a spread of lanes", "threads on cuda", step="lower")
+            case Fragment():
+                extents = tuple(frame.number(extent, buffer.name) for extent in buffer.shape)
+                found[buffer.name] = (*extents, _threads_of(frame, launch, buffer) // WARP)
             case None:
                 found[buffer.name] = tuple(frame.number(extent, buffer.name) for extent in buffer.shape)
     return found
+
+
+def _threads_of(frame: CudaFrame, launch: Launch, buffer: Buffer) -> int:
+    """Return the threads of the role that holds a buffer, of the block where none does."""
+    bands = bands_of(frame, launch)
+    for statement in launch.body:
+        if isinstance(statement, Role) and (
+            statement.name == buffer.owner
+            or any(isinstance(one, Declare) and one.buffer.name == buffer.name for one in walk_body(statement.body))
+        ):
+            return bands[statement.name].count
+    return frame.team.threads
 
 
 def _parameters(program: Program, launch: Launch, arguments: tuple[Argument, ...]) -> list[str]:

@@ -12,10 +12,24 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from cake_tui.ir.expr import All, Expr, Number, Ref, Span, names_in, refs_in
-from cake_tui.ir.program import Assign, Atomic, Buffer, Contract, Convert, Copy, Pick, Reduce, Split, Statement, Threads
+from cake_tui.ir.program import (
+    Assign,
+    Atomic,
+    Buffer,
+    Contract,
+    Convert,
+    Copy,
+    Fragment,
+    Pick,
+    Reduce,
+    Split,
+    Statement,
+    Threads,
+)
 from cake_tui.ir.walk import walk_body
 
 GROUPS = (4, 2)
+SUMS = "m16n8k16.acc"
 
 
 class Hold(msgspec.Struct, frozen=True):
@@ -27,10 +41,13 @@ class Hold(msgspec.Struct, frozen=True):
     each_expr: Expr
     threads_expr: Expr = Number(1)
     run: int = 0  # as the spread says it; 0 where it says nothing
+    fragment: str = ""  # row or column of an mma's sums: each warp has a block of 16 x 8 tiles
 
     @property
     def group(self) -> int:
         """Elements that lie side by side."""
+        if self.fragment:
+            return 2 if self.fragment == "column" else 1
         if self.threads == 1:
             return self.each
         return self.run or next((size for size in GROUPS if self.each % size == 0), 1)
@@ -54,6 +71,33 @@ def alone(extent: int, expr: Expr) -> Hold:
     return Hold(1, extent, 1, expr)
 
 
+class Warps(msgspec.Struct, frozen=True):
+    """How the warps of a team share the sums of an mma: a grid of warps, each with so many tiles of 16 x 8."""
+
+    down: int
+    across: int
+    rows: int  # tiles of a warp
+    columns: int
+
+    @property
+    def holds(self) -> Holds:
+        """Who holds the sums. Strides below zero are no thread's plain ones."""
+        return (
+            Hold(8 * self.down, 2 * self.rows, -8, Number(2 * self.rows), fragment="row"),
+            Hold(4 * self.across, 2 * self.columns, -4, Number(2 * self.columns), fragment="column"),
+        )
+
+
+def warps_of(rows: int, columns: int, warps: int) -> Warps | None:
+    """Share a block among warps so that each reads least; None where tiles of 16 x 8 do not go round."""
+    fits = [
+        Warps(down, warps // down, rows // (16 * down), columns // (8 * (warps // down)))
+        for down in range(1, warps + 1)
+        if warps % down == 0 and rows % (16 * down) == 0 and columns % (8 * (warps // down)) == 0
+    ]
+    return min(fits, key=lambda one: (16 * one.rows + 8 * one.columns, one.down), default=None)
+
+
 class Spreads:
     """The holds of a launch's register buffers; `numbers` are those of their spreads."""
 
@@ -61,8 +105,10 @@ class Spreads:
         self, buffers: Mapping[str, Buffer], body: Iterable[Statement], numbers: Mapping[str, tuple[int, ...]]
     ) -> None:
         self.buffers = buffers
-        self.numbers = numbers  # of each register buffer: its threads, its elements each and its runs (or its extents)
+        # Of each register buffer: threads, elements each and runs; or extents, and the warps that share a fragment.
+        self.numbers = numbers
         self.holds: dict[str, Holds] = {}
+        self.warps: dict[str, Warps] = {}  # of an mma's sums, and of its operands as they go into them
         self._natural()
         statements = walk_body(tuple(body))
         while any(self._learn(statement) for statement in statements):
@@ -78,6 +124,11 @@ class Spreads:
                 continue
             if isinstance(buffer.spread, Threads) and len(buffer.shape) > 1:
                 self.holds[name] = self._strided(buffer)
+            elif isinstance(buffer.spread, Fragment) and buffer.spread.name == SUMS and len(buffer.shape) == 2:
+                shared = warps_of(*self.numbers[name])
+                if shared is not None:
+                    self.holds[name] = shared.holds
+                    self.warps[name] = shared
             elif buffer.spread is None:
                 self.holds[name] = tuple(
                     alone(number, extent) for number, extent in zip(self.numbers[name], buffer.shape)
@@ -103,6 +154,9 @@ class Spreads:
     def _learn(self, statement: Statement) -> bool:
         """Settle buffers of one axis by what a statement has them stand beside; True where one was."""
         match statement:
+            case Contract(target=target, left=left, right=right, op="mma") if target.buffer in self.warps:
+                self.warps[left.buffer] = self.warps[right.buffer] = self.warps[target.buffer]
+                return False
             case Contract(target=target, left=left, right=right, op="outer"):
                 holds = self._of(target)
                 if len(holds) != 2:

@@ -154,7 +154,7 @@ def _top(frame: CudaFrame, statement: Pick) -> None:
 
 def _folded(frame: CudaFrame, source: Ref, axis: int) -> tuple[tuple[Hold, ...], int]:
     holds = frame.holds(frame.buffers[source.buffer])
-    if source.indices or axis >= len(holds):
+    if source.indices or axis >= len(holds) or any(hold.fragment for hold in holds):
         raise refuse("lowering", show_ref(source), "a part of a register tile", "all of it", step="lower")
     return holds, axis
 

@@ -28,6 +28,7 @@ from cake_tui.ir.lower.cuda.elements import (
     lower_split,
 )
 from cake_tui.ir.lower.cuda.frame import CudaFrame
+from cake_tui.ir.lower.cuda.matrices import declare_operand, lower_mma, lower_operand
 from cake_tui.ir.lower.cuda.pipelines import lower_read_ahead, reads_ahead
 from cake_tui.ir.lower.cuda.products import lower_outer
 from cake_tui.ir.lower.cuda.reductions import lower_pick, lower_reduce
@@ -48,6 +49,7 @@ from cake_tui.ir.program import (
     Expect,
     Fence,
     For,
+    Fragment,
     If,
     Pick,
     Reduce,
@@ -171,6 +173,9 @@ def _declare(frame: CudaFrame, statement: Declare) -> None:
 
 def declare_registers(frame: CudaFrame, buffer: Buffer) -> None:
     """Declare a thread's own part of a register buffer and fill it."""
+    if isinstance(buffer.spread, Fragment) and buffer.name not in frame.spreads.holds:
+        declare_operand(frame, buffer)
+        return
     holds = frame.holds(buffer)
     text = "".join(f"[{frame.c(hold.each_expr)}]" for hold in holds if hold.each > 1)
     head = f"{STORED[buffer.dtype]} {buffer.name}{text}"
@@ -195,12 +200,15 @@ def _fill(frame: CudaFrame, buffer: Buffer) -> None:
 
 
 def _contract(frame: CudaFrame, statement: Contract) -> None:
-    if statement.op != "outer":
-        raise refuse("lowering", statement.op, statement.op, "outer: no matrix instructions here", step="lower")
-    lower_outer(frame, statement)
+    if statement.op == "wgmma":
+        raise refuse("lowering", "wgmma", "a product by a group of warps", "outer or mma", step="lower")
+    (lower_mma if statement.op == "mma" else lower_outer)(frame, statement)
 
 
 def _copy(frame: CudaFrame, statement: Copy) -> None:
+    if isinstance(frame.buffers[statement.target.buffer].spread, Fragment) and statement.kind == "copy":
+        lower_operand(frame, statement)
+        return
     {"copy": lower_copy, "async_copy": lower_async_copy, "tma_copy": lower_tma_copy}[statement.kind](frame, statement)
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from cake_tui.ir.expr import Binary, Expr, Name, Number, Ref
 from cake_tui.ir.lower.cuda.elements import dense
 from cake_tui.ir.lower.cuda.frame import CudaFrame
-from cake_tui.ir.lower.cuda.holds import Hold, Holds
+from cake_tui.ir.lower.cuda.holds import Hold, Holds, Warps
 from cake_tui.ir.lower.tiles import shaped
 from cake_tui.ir.program import WARP, Buffer, Contract, Pick, Reduce, Statement, Threads
 from cake_tui.ir.walk import walk_body
@@ -35,6 +35,11 @@ def declare_threads(
                 name = _name(frame, hold, len(holds) - 1 - axis)
                 frame.coordinates[hold.stride, hold.threads] = name
                 if (hold.stride, hold.threads) in frame.arranged:
+                    continue
+                if hold.fragment:
+                    declared.append((name, len(writer.lines)))
+                    writer.line(f"const int {name} = {_of_fragment(frame, hold, frame.spreads.warps[buffer.name])};")
+                    frame.declare(name, Number(0), Number(hold.extent))
                     continue
                 if name != team.counter:
                     declared.append((name, len(writer.lines)))
@@ -110,10 +115,18 @@ def _arrange(frame: CudaFrame) -> list[tuple[str, int]]:
     return [(ty, lines), (tx, lines + 1)]
 
 
+def _of_fragment(frame: CudaFrame, hold: Hold, warps: Warps) -> str:
+    """Print the first row or column of the sums that a thread holds."""
+    counter = frame.team.counter
+    if hold.fragment == "row":
+        return f"{counter} / {WARP} / {warps.across} * {16 * warps.rows} + {counter} % {WARP} / 4"
+    return f"{counter} / {WARP} % {warps.across} * {8 * warps.columns} + {counter} % 4 * 2"
+
+
 def _name(frame: CudaFrame, hold: Hold, from_last: int) -> str:
     if hold.stride == 1 and hold.threads == frame.team.threads:
         return frame.team.counter
-    wanted = {0: "tx", 1: "ty", 2: "tz"}.get(from_last, "tw")
+    wanted = f"first_{hold.fragment}" if hold.fragment else {0: "tx", 1: "ty", 2: "tz"}.get(from_last, "tw")
     taken = {*frame.coordinates.values(), *frame.taken}
     name, number = wanted, 2
     while name in taken:

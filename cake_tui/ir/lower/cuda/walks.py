@@ -12,6 +12,7 @@ from cake_tui.ir.expr import Binary, Call, Expr, Name, Number
 from cake_tui.ir.lower.cuda.frame import CudaFrame
 from cake_tui.ir.lower.cuda.holds import Hold, alone
 from cake_tui.ir.lower.tiles import TileAxis
+from cake_tui.ir.refusal import refuse
 
 MOST_UNROLLED = 16  # turns of a loop over a copy that are worth unrolling: loads in flight, not code
 _NAMES = {1: ("at",), 2: ("row", "col"), 3: ("plane", "row", "col")}
@@ -161,6 +162,11 @@ def counters_of(frame: CudaFrame, count: int) -> tuple[str, ...]:
 def held_offset(frame: CudaFrame, hold: Hold, element: Expr, width: int) -> Expr:
     """Return the offset along an axis of a thread's element; `element` is a multiple of `width`."""
     thread = frame.thread(hold)
+    if hold.fragment == "row":
+        return plus(thread, times(element, 8))
+    if hold.fragment == "column":
+        tiles = times(element, 4) if width == 2 else times(_floor(element, Number(2)), 8)
+        return plus(thread, tiles if width == 2 else plus(tiles, Binary("%", element, Number(2))))
     if hold.threads == 1:
         return element
     group = Number(hold.group)
@@ -182,6 +188,10 @@ def _floor(top: Expr, bottom: Expr) -> Expr:
 def first_holder(frame: CudaFrame, holds: Sequence[Hold]) -> str:
     """Print the test for the first of several threads that hold the same elements; empty where each holds others."""
     if frame.team.who == "one thread":
+        return ""
+    if any(hold.fragment for hold in holds):
+        if len(holds) != 2:
+            raise refuse("lowering", "fragment", "a part of a fragment", "all of it", step="lower")
         return ""
     counter = frame.team.counter
     keys = {(hold.stride, hold.threads) for hold in holds if hold.threads > 1}
