@@ -2,6 +2,7 @@
 #include "asynchronous.cpp"
 #include "barriers.cpp"
 #include "fibres.cpp"
+#include "hooks.cpp"
 #include "main.cpp"
 #include "shadow.cpp"
 #include "tma.cpp"
