@@ -190,9 +190,9 @@ class Inject(Dialog):
 
     def _judgement(self, width: int) -> list[Line]:
         if not self.judged.lines:
-            return [((" type a move, or choose one below; join several with +", "dim"),)]
+            return _said("type a move, or choose one below; join several with +", width)
         if not self.judged.legal and self._unfinished():
-            return [((" not a whole move yet: tab or enter takes the marked one", "dim"),)]
+            return _said("not a whole move yet: tab or enter takes the marked one", width)
         tone, word = ("good", "legal") if self.judged.legal else ("bad", "refused")
         out: list[Line] = []
         for index, line in enumerate(self.judged.lines[:4]):
@@ -212,9 +212,9 @@ class Inject(Dialog):
         about: Line
         if "(" in self.input.value.rpartition("+")[2]:
             told = last if width >= 60 else last[len(action.name) :]
-            name, about = fmt.pad(f"   {fmt.visible(told, 60)}", room), ()
+            name, about = fmt.pad(f"   {fmt.visible(told, 60)}", room - 1) + " ", ()
         else:
-            name = fmt.pad(f" {fmt.visible(action.signature, 60)}", room)
+            name = fmt.pad(f" {fmt.visible(action.signature, 60)}", room - 1) + " "
             about = ((f"  {fmt.visible(self._about(action), 400)}", "dim" + mark),)
         answer = self._answer(text) if action.usable else (("-", "dim"),)
         spans = tuple((said, tone + mark) for said, tone in answer)
@@ -240,3 +240,7 @@ class Inject(Dialog):
             return (("legal", "good"), (f"  {fmt.visible(judged.note, 80)}", ""))
         why = judged.lines[0] if judged.lines else ""
         return (("refused", "bad"), (f"  {fmt.visible(why, 200)}", "dim"))
+
+
+def _said(text: str, width: int) -> list[Line]:
+    return [((f" {piece}", "dim"),) for piece in fmt.wrap(text, max(10, width - 2))]
