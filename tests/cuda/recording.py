@@ -5,12 +5,14 @@ On a machine with a GPU, nvcc and ncu::
     python -m tests.cuda.recording --out FOLDER
 
 writes ``rule_pairs.json`` (counters and build reports, to be kept as tests/data/counters/rule_pairs.json) and
-``rule_pairs_raw.txt`` (what ncu printed), and says for each pair whether its rule fires where it should.
+``rule_pairs_raw.txt`` (what ncu printed), and says for each pair whether its rule fires where it should. With
+``--only RULE`` one rule's kernels are taken again, and the others are those that are kept.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import subprocess
 import sys
@@ -113,13 +115,15 @@ def subject_of(pair: Mapping[str, Any], variant: str, cubin: Path, store: Path, 
     return Subject(sha256, Lowered("cuda", arch, "", (), (plan,)))
 
 
-def record(device: Device, raw: Path) -> list[Taken]:
-    """Build and profile every pair, each in one call of ncu; what ncu printed goes into the folder `raw`."""
+def record(device: Device, raw: Path, only: str = "") -> list[Taken]:
+    """Build and profile the pairs (of one rule), each in one call of ncu; what it printed goes into the folder `raw`."""
     taken: list[Taken] = []
     inspector = ncu.Ncu()
     with tempfile.TemporaryDirectory(prefix="rule-pairs-") as scratch:
         store = Path(scratch)
         for number, pair in enumerate(pairs()):
+            if only not in ("", pair["rule"]):
+                continue
             subjects, facts = [], {}
             for at, variant in enumerate(variants(pair)):
                 cubin, facts[variant] = build(pair, variant, device.arch, store)
@@ -181,14 +185,18 @@ def main() -> int:
     """Record, write, judge; returns the number of pairs that are not as they should be."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--only", default="", metavar="RULE", help="take this rule's pairs again, into what is kept")
     parser.add_argument("--judge", action="store_true", help="judge the recording that is there, take none")
     options = parser.parse_args()
     if not options.judge:
         options.out.mkdir(parents=True, exist_ok=True)
         device = look().devices[0]
-        taken = record(device, options.out)
+        taken = record(device, options.out, options.only)
+        if options.only:
+            kept = msgspec.json.decode(RECORDED.read_bytes(), type=Recording).taken
+            taken = sorted([*taken, *(one for one in kept if one.rule != options.only)], key=lambda one: one.pair)
         recording = Recording(device, _version("ncu"), _version("nvcc"), tuple(taken))
-        text = msgspec.json.format(msgspec.json.encode(recording), indent=1).decode()
+        text = json.dumps(_without_unknown(msgspec.to_builtins(recording)), indent=1)
         (options.out / RECORDED.name).write_text(text + "\n", encoding="utf-8")
     recording = msgspec.json.decode((options.out / RECORDED.name).read_bytes(), type=Recording)
     wrong = 0
@@ -201,6 +209,13 @@ def main() -> int:
             print(f"    {', '.join(others)}\n    {dict(one.profile.stalls)}")
     print(f"{wrong} of {len(recording.taken)} are not as they should be; rules: {len(registry.names('rules'))}")
     return wrong
+
+
+def _without_unknown(value: Any) -> Any:
+    """Leave out what is not known: it is the default when the file is read."""
+    if isinstance(value, dict):
+        return {key: _without_unknown(inner) for key, inner in value.items() if inner not in (None, [], (), "")}
+    return [_without_unknown(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _version(tool: str) -> str:

@@ -27,8 +27,11 @@ COUNTERS = "counters.csv"
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 LATENCY = "smsp__average_warp_latency_per_inst_issued.ratio"  # all stalls and the cycle that issues
 # Reasons to wait that rules ask about; what is left of the whole is "other".
-STALLS = ("long_scoreboard", "lg_throttle", "short_scoreboard", "mio_throttle", "math_pipe_throttle", "barrier", "wait",
-          "no_instruction")  # fmt: skip
+STALLS = (
+    "long_scoreboard", "lg_throttle", "short_scoreboard", "mio_throttle", "math_pipe_throttle", "barrier", "wait",
+    "no_instruction", "not_selected", "dispatch_stall",
+)  # fmt: skip
+PASSES = "profiler__replayer_passes"
 TIME = "gpu__time_duration.sum"
 OCCUPANCY = "sm__warps_active.avg.pct_of_peak_sustained_active"
 DRAM = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"
@@ -253,7 +256,7 @@ def profile_of(row: Row, passes: int | None = None) -> Profile:
         local_accesses=_whole(local),
         active_lanes=get(LANES),
         profiled_us=None if TIME not in row.values else 1e6 * row.values[TIME],
-        passes=passes,
+        passes=_whole(get(PASSES)) or passes,
         kernel=row.kernel.split("(")[0] or None,
     )
 
