@@ -145,6 +145,18 @@ def test_the_limit_that_lets_the_fewest_blocks_in_is_named() -> None:
     assert profile_of(row).occupancy_limiter == "registers"
 
 
+def test_what_an_h200_said_of_a_tile_without_and_with_a_pad() -> None:
+    # Columns of a real page. Eight lanes on one bank: seven of eight passes are repeats.
+    text = (Path(__file__).parents[1] / "data" / "counters" / "ncu_raw.txt").read_text(encoding="utf-8")
+    without, padded = (profile_of(row) for row in parse(text))
+    assert (without.bank_conflict_share, without.shared_mem_bank_conflicts) == (0.875, 2 * 60_555_264)
+    assert (padded.bank_conflict_share, padded.shared_mem_bank_conflicts) == (0.0, 0)
+    assert (without.profiled_us, padded.profiled_us) == (pytest.approx(532.32), pytest.approx(70.432))
+    assert (without.passes, without.blocks, without.threads, without.waves) == (6, 1056, 256, 1.0)
+    assert (without.occupancy_limiter, without.smem_static_bytes, padded.smem_static_bytes) == ("threads", 4096, 4224)
+    assert without.stalls[0] == ("mio_throttle", pytest.approx(93.38 / 121.86))
+
+
 # -- an inspector --------------------------------------------------------------------------------------------
 
 

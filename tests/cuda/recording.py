@@ -116,7 +116,7 @@ def subject_of(pair: Mapping[str, Any], variant: str, cubin: Path, store: Path, 
 
 
 def record(device: Device, raw: Path, only: str = "") -> list[Taken]:
-    """Build and profile the pairs (of one rule), each in one call of ncu; what it printed goes into the folder `raw`."""
+    """Build and profile pairs (of one rule), each in one call of ncu; what it printed goes into the folder `raw`."""
     taken: list[Taken] = []
     inspector = ncu.Ncu()
     with tempfile.TemporaryDirectory(prefix="rule-pairs-") as scratch:
