@@ -10,8 +10,9 @@ from textual.pilot import Pilot
 
 from cake_tui.model import event as ev
 from cake_tui.tui import format as fmt
-from cake_tui.tui.app import CakeApp
+from cake_tui.tui.app import CakeApp, load_panes
 from cake_tui.tui.bridge import Bridge, Now
+from cake_tui.tui.keys import KEYS, own_keys
 from cake_tui.tui.palette import STYLES, style
 from tests.tui.conftest import app_of
 from tests.tui.picture import text_of
@@ -84,6 +85,15 @@ def test_every_outcome_has_a_glyph_of_its_own_in_both_alphabets() -> None:
 def test_what_people_did_has_a_glyph_in_the_log(sample: Sample) -> None:
     sample.put(ev.RequestTaken(id="m", who="bob", what="mark", body={"note": "look"}))
     assert "▲ mark by bob" in text_after(app_of(sample), ["7", "z"])
+
+
+def test_no_key_needs_what_terminals_and_their_multiplexers_keep_for_themselves() -> None:
+    """Pitfall 30: prefixes of tmux and screen, alt, and chords that only a keyboard protocol can tell apart."""
+    keys = [key for entry in KEYS for key in entry.keys.split(",")]
+    keys += [binding.key for pane in load_panes() for binding in own_keys(type(pane)).values()]
+    assert len(keys) > 40
+    for key in keys:
+        assert not re.search(r"ctrl\+[ab]$|alt\+|super\+|hyper\+|ctrl\+shift|ctrl\+(enter|tab|\d)", key), key
 
 
 # -- frozen --------------------------------------------------------------------------------------------

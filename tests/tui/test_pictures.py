@@ -55,7 +55,6 @@ STATES: dict[str, State] = {
     "board": State(keys=("4", "z", "g", "down", "down")),
     "best": State(keys=("1", "z")),
     "feedback": State(keys=("2", "z")),
-    "details": State(keys=("4", "down", "enter")),
     "compare": State(keys=("4", "c", "down", "down", "c")),
     "actions": State(keys=("a",)),
     "help": State(keys=("question_mark",)),
