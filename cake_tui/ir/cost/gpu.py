@@ -28,6 +28,8 @@ BARRIER = 40.0
 ADDRESSES = 24
 REGISTERS, THREADS, BLOCKS, SMEM = 65536, 2048, 32, 228 << 10
 L2_BYTES = 40 << 20
+HIDING = 2  # blocks of a multiprocessor, of which one works while the other waits
+LINE = 128.0  # bytes
 IN_FLIGHT = 16.0  # independent multiply-adds a multiprocessor's scheduler needs to stay busy
 
 
@@ -54,6 +56,9 @@ def figures_of(nest: Nest, device: Device) -> Figures:
     found.times_us["memory"] = moved_bytes(nest.works, device.l2_bytes or L2_BYTES, SECTOR) / memory
     rounds, depth = _exposed(nest)
     found.times_us["latency"] = waves * (rounds * (LATENCY / depth + BARRIER) + LATENCY) / clock
+    if depth == 1.0 and fullest < HIDING:
+        # Nothing is copied ahead and no other block works meanwhile: waiting comes on top of working.
+        found.times_us["latency"] += max(found.times_us[name] for name in ("fma", "tensor", "shared"))
     occupancy = min(1.0, resident * warps * ir.WARP / (device.threads_per_sm or THREADS))
     found.terms = {
         "uneven": math.log(uneven),
@@ -75,7 +80,8 @@ def blocks_resident(nest: Nest, device: Device) -> int:
     for buffer in nest.buffers.values():
         shape = [nest.number(extent) for extent in buffer.shape]
         if buffer.space == "shared":
-            rows = math.prod(shape[:-1]) * ((shape[-1] if shape else 1) + nest.number(buffer.pad))
+            inner = shape[ir.inner_axis(buffer)] if shape else 1.0
+            rows = math.prod(shape) / max(1.0, inner) * (inner + nest.number(buffer.pad))
             smem += rows * ir.DTYPE_BYTES[buffer.dtype]
         elif buffer.space == "register":
             each = math.prod(shape) / max(1.0, nest.threads)
@@ -141,15 +147,19 @@ def _block(nest: Nest) -> tuple[float, float]:
 
 
 def _shared_bytes(nest: Nest) -> float:
-    """Bytes that warps draw through the shared memory's port; equal addresses within a warp are one access."""
-    rows, columns = _block(nest)
+    """Bytes that the load unit hands to warps: shared memory, and operands that products read where they lie."""
     warps = max(1.0, nest.threads / ir.WARP)
+    rows, columns = _block(nest)
     factor = conflicts(nest)
     total = 0.0
     for work in nest.works:
         product = isinstance(work.statement, ir.Contract)
         if product and work.statement.op == "wgmma":  # type: ignore[union-attr]
             continue  # the tensor unit reads shared memory by itself, at its own pace
+        handed = _handed(nest, work)
+        if handed is not None:
+            total += handed
+            continue
         for use in work.uses:
             if use.buffer.space != "shared":
                 continue
@@ -163,6 +173,35 @@ def _shared_bytes(nest: Nest) -> float:
                 size *= min(warps, of_all) * (factor if use.lengths[-1] == 1 else 1.0)
             total += size
     return total
+
+
+def _handed(nest: Nest, work: Work) -> float | None:
+    """Bytes of the operands of an outer product, as each thread gets them; None for other statements.
+
+    A thread takes its elements of both operands, and equal addresses within a warp are no cheaper: the way to the
+    registers is as wide as 32 words. From global memory each line that a warp touches takes a turn of its own.
+    """
+    target = next((use for use in work.uses if use.writes), None)
+    if not isinstance(work.statement, ir.Contract) or target is None or work.statement.op != "outer":
+        return None
+    spread = target.buffer.spread
+    if not isinstance(spread, ir.Threads) or len(spread.threads) != 2:
+        return None
+    threads = [nest.number(count) for count in spread.threads]
+    each = [nest.number(count) for count in spread.each]
+    fastest = target.buffer.order[-1] if target.buffer.order else 1
+    lanes = min(float(ir.WARP), threads[fastest])
+    across = [lanes if axis == fastest else ir.WARP / lanes for axis in (0, 1)]
+    words = 0.0
+    for axis, use in enumerate([use for use in work.uses if not use.writes and use.buffer is not target.buffer][:2]):
+        if use.buffer.space == "register":
+            continue
+        if use.buffer.space == "shared":
+            words += each[axis] * (conflicts(nest) if axis == 0 else 1.0)
+        else:
+            inner = use.lengths[ir.inner_axis(use.buffer)] > 1
+            words += each[axis] * max(1.0, across[axis] * use.element_bytes / LINE if inner else across[axis])
+    return words * SHARED_RATE * math.prod(threads) / ir.WARP * work.runs
 
 
 def _share(nest: Nest, mine: float) -> float:
@@ -184,7 +223,10 @@ def conflicts(nest: Nest) -> float:
         if not isinstance(work.statement, ir.Contract | ir.Copy | ir.Assign):
             continue
         for use in work.uses:
-            column = use.buffer.space == "shared" and len(use.lengths) > 1 and use.lengths[-1] == 1 and not use.writes
+            inner = ir.inner_axis(use.buffer)
+            column = (
+                use.buffer.space == "shared" and len(use.lengths) > 1 and use.lengths[inner] == 1 and not use.writes
+            )
             if column and not use.buffer.swizzle and rows > 1:
                 each = max(1.0, use.lengths[-2] / max(1.0, rows * max(1.0, nest.threads / ir.WARP)))
                 step = int(use.pitch * each * use.element_bytes / 4) or 1

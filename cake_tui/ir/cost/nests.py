@@ -248,7 +248,7 @@ class _Reader:
                 reach = 1.0 + sum(abs(form[name]) * (count - 1) for name, count in run.items())
                 lengths.append(max(1.0, min(reach, math.prod(run.values()))))
                 moves.append({name: factor for name, factor in form.items() if name not in run})
-        pitch = (extents[-1] if extents else 1.0) + self.value(buffer.pad)
+        pitch = (extents[ir.inner_axis(buffer)] if extents else 1.0) + self.value(buffer.pad)
         return Use(buffer, tuple(moves), tuple(lengths), extents, pitch, writes_it)
 
     def _guarded(self, statement: Statement, names: dict[str, Linear], loops: tuple[Loop, ...]) -> bool:

@@ -1,0 +1,203 @@
+"""Structures of the contraction family on cuda: legal at every size, filling the device, and led to by actions."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from cake_tui import ir, kernels, menu
+from cake_tui.errors import Ended
+from cake_tui.ir import cost, laws, text
+from cake_tui.ir.program import Program
+from cake_tui.menu import Menu
+from cake_tui.model.device import Device
+from cake_tui.model.outcome import Rejected
+from cake_tui.model.schedule import KnobValue, Schedule
+from tests.ir.contractions import matmul
+from tests.ir.devices import H200
+from tests.loop.driving import ROOT
+
+STRUCTURES = ir.structures(matmul(8, 8, 8), "cuda")
+SHAPES = [
+    (1, 1, 1), (3, 5, 7), (45, 67, 53), (64, 64, 8192), (1024, 1024, 1024), (1023, 517, 33), (4, 8, 100_000),
+    (4096, 4096, 4096), (1, 130, 9), (5000, 20, 4),
+]  # fmt: skip
+LITTLE = msgspec.structs.replace(
+    H200, name="little", arch="sm_80", capability=80, cores=20, smem_per_block_bytes=101_376
+)
+
+
+def _program(structure: str, sizes: tuple[int, int, int], device: Device = H200, **knobs: KnobValue) -> Program:
+    problem = matmul(*sizes)
+    schedule = ir.default_schedule(problem, structure, "cuda", device).with_knobs(knobs)
+    program = ir.build(problem, schedule, "cuda", device, runtime_sizes=False)
+    assert isinstance(program, Program)
+    return program
+
+
+def test_the_structures_are_there() -> None:
+    assert STRUCTURES == ("naive", "pipelined", "split_k", "tiled", "warp_specialized")
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("sizes", SHAPES)
+@pytest.mark.parametrize("device", [H200, LITTLE], ids=["H200", "little"])
+def test_laws_take_every_default_at_every_size(structure: str, sizes: tuple[int, int, int], device: Device) -> None:
+    problem = matmul(*sizes)
+    schedule = ir.default_schedule(problem, structure, "cuda", device)
+    for runtime in (False, True):
+        program = ir.build(problem, schedule, "cuda", device, runtime_sizes=runtime)
+        assert isinstance(program, Program)
+        assert laws.verify(program, device, accumulation=problem.accumulation) == ()
+        assert text.parse(text.render(program)) == program
+
+
+@pytest.mark.parametrize(
+    ("sizes", "vector"), [((64, 64, 64), 4), ((64, 66, 64), 2), ((64, 64, 63), 1), ((1023, 64, 64), 4)]
+)
+def test_accesses_are_as_wide_as_the_rows_allow(sizes: tuple[int, int, int], vector: int) -> None:
+    for structure in STRUCTURES[1:]:
+        schedule = ir.default_schedule(matmul(*sizes), structure, "cuda", H200)
+        assert schedule.knob("vector") == vector
+        assert ir.multiples(matmul(*sizes), schedule, "cuda", H200) == {"M": 1, "N": vector, "K": vector}
+
+
+def test_rows_that_are_no_whole_vectors_are_refused_with_the_size() -> None:
+    with pytest.raises(Ended) as caught:
+        _program("tiled", (64, 64, 63), vector=4)
+    assert isinstance(caught.value.outcome, Rejected)
+    found = caught.value.outcome.diagnostics[0]
+    assert (found.field, found.nearest) == ("K", "64")
+
+
+@pytest.mark.parametrize(("size", "least"), [(1024, 0.9), (2048, 0.9), (4096, 0.9), (256, 0.2)])
+def test_defaults_keep_the_multiprocessors_busy(size: int, least: float) -> None:
+    for structure in ("tiled", "pipelined", "warp_specialized"):
+        known = dict(ir.default_schedule(matmul(size, size, size), structure, "cuda", H200).knobs)
+        down, across = (
+            int(known["threads_y"]) * int(known["thread_m"]),
+            int(known["threads_x"]) * int(known["thread_n"]),
+        )
+        blocks = -(-size // down) * -(-size // across)
+        assert blocks / (-(-blocks // H200.cores) * H200.cores) >= least, structure
+
+
+def test_the_baseline_is_uncoalesced() -> None:
+    source = ir.lower(_program("naive", (64, 64, 64)), "cuda", H200.arch, matmul(64, 64, 64).shapes).source
+    # Neighbouring threads have neighbouring rows of y, a whole row apart in memory.
+    assert "thread % block_rows" in source
+    assert "thread / block_rows" in source
+
+
+def test_a_block_of_less_than_a_warp_is_refused() -> None:
+    with pytest.raises(Ended) as caught:
+        _program("tiled", (64, 64, 64), threads_x=4, threads_y=4)
+    assert isinstance(caught.value.outcome, Rejected)
+    assert caught.value.outcome.diagnostics[0].field == "threads_x"
+
+
+def test_padding_that_breaks_wide_copies_is_not_hidden() -> None:
+    # Rows of a lie k by k, so that copies turn them over element by element; only then may the pad be odd.
+    assert laws.verify(_program("pipelined", (64, 64, 64), pad=1), H200) == ()
+    wide = text.render(_program("pipelined", (64, 64, 64), pad=1)).replace("order 0 2 1 ", "")
+    wide = wide.replace("-> a_tile[slot] completes", "-> a_tile[slot] vector 4 completes")
+    assert {found.law for found in laws.verify(text.parse(wide), H200)} == {"alignment"}
+
+
+def test_bulk_copies_need_sm_90() -> None:
+    old = msgspec.structs.replace(H200, arch="sm_80", capability=80)
+    assert "tma" not in dict(ir.default_schedule(matmul(64, 64, 64), "warp_specialized", "cuda", old).knobs)
+    bulk = _program("warp_specialized", (64, 64, 64), tma=True)
+    assert laws.verify(bulk, H200) == ()
+    assert {found.law for found in laws.verify(msgspec.structs.replace(bulk, arch="sm_80"), old)} == {"target-features"}
+
+
+# --- actions ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def space() -> Menu:
+    return menu.load(ROOT / "actions.toml", kernels.load("matmul_bias_relu", target="cuda"), H200)
+
+
+@pytest.mark.parametrize(
+    ("move", "start", "structure", "changed"),
+    [
+        ("apply_tiling(32)", "naive", "tiled", {"block_k": 32}),
+        ("apply_shared_memory_load()", "naive", "tiled", {"shared": True}),
+        ("apply_shared_memory_load()", "tiled", "tiled", {"shared": False}),
+        ("apply_vectorize(2)", "tiled", "tiled", {"vector": 2}),
+        ("apply_register_block(4, 8)", "tiled", "tiled", {"thread_m": 4, "thread_n": 8}),
+        ("apply_unroll(4)", "pipelined", "pipelined", {"unroll": 4}),
+        ("change_block_config(32, 8)", "tiled", "tiled", {"threads_x": 32, "threads_y": 8}),
+        ("avoid_bank_conflict(4)", "tiled", "tiled", {"pad": 4}),
+        ("split_k(4)", "tiled", "split_k", {"split_k": 4}),
+        ("pipeline(3)", "tiled", "pipelined", {"stages": 3}),
+        ("warp_specialize(2, 3)", "pipelined", "warp_specialized", {"loaders": 2, "stages": 3}),
+        ("change_stages(2)", "warp_specialized", "warp_specialized", {"stages": 2}),
+        ("change_loaders(1)", "warp_specialized", "warp_specialized", {"loaders": 1}),
+        ("copy_in_bulk(true)", "warp_specialized", "warp_specialized", {"tma": True}),
+        ("rasterize(8)", "pipelined", "pipelined", {"band": 8}),
+    ],
+)
+def test_a_move_does_what_it_says(
+    space: Menu, move: str, start: str, structure: str, changed: dict[str, KnobValue]
+) -> None:
+    base = space.default(start)
+    after, level = space.apply(base, (space.parse(move),))
+    assert level == ("macro" if structure != start else "micro")
+    assert after.structure == structure
+    assert {name: after.knob(name) for name in changed} == changed
+    kept = {name for name, _ in base.knobs} & {name for name, _ in after.knobs} - set(changed)
+    assert {name: after.knob(name) for name in kept} == {name: base.knob(name) for name in kept}
+
+
+@pytest.mark.parametrize(
+    ("move", "start", "changes", "field"),
+    [
+        ("apply_unroll(2)", "naive", {}, "unroll"),
+        ("change_block_config(16, 16)", "naive", {}, "threads_x"),
+        ("avoid_bank_conflict(8)", "tiled", {"shared": False}, "pad"),
+        ("apply_tiling(32)", "tiled", {"shared": False}, "block_k"),
+        ("change_stages(3)", "tiled", {}, "stages"),
+        ("change_loaders(2)", "warp_specialized", {"tma": True}, "loaders"),
+        ("change_block_config(1024, 1)", "tiled", {}, "threads_x"),
+    ],
+)
+def test_a_move_without_meaning_is_refused_with_the_field(
+    space: Menu, move: str, start: str, changes: dict[str, KnobValue], field: str
+) -> None:
+    with pytest.raises(Ended) as caught:
+        space.apply(space.default(start).with_knobs(changes), (space.parse(move),))
+    assert isinstance(caught.value.outcome, Rejected)
+    assert caught.value.outcome.diagnostics[0].field == field
+
+
+# --- cost ---------------------------------------------------------------------------------------------------------
+
+# Schedules and their microseconds on an H200, all timed in one run: what the prediction must put in order.
+MEASURED: list[tuple[str, int, dict[str, KnobValue], float]] = [
+    ("naive", 1024, {}, 4438.0),
+    ("tiled", 1024, {"threads_y": 16, "threads_x": 8, "thread_m": 8, "thread_n": 8, "pad": 4}, 91.3),
+    ("tiled", 1024, {"threads_y": 8, "threads_x": 16, "thread_m": 8, "thread_n": 8, "pad": 4}, 66.6),
+    ("pipelined", 1024, {"threads_y": 8, "threads_x": 16, "thread_m": 8, "thread_n": 8}, 57.1),
+    ("pipelined", 4096, {"threads_y": 8, "threads_x": 16, "thread_m": 8, "thread_n": 8, "band": 8}, 2854.0),
+    ("warp_specialized", 4096, {"threads_y": 8, "threads_x": 32, "thread_m": 16, "thread_n": 8, "band": 4}, 2656.0),
+]  # fmt: skip
+
+
+def _predicted(structure: str, size: int, knobs: dict[str, KnobValue]) -> float:
+    problem = matmul(size, size, size)
+    schedule: Schedule = ir.default_schedule(problem, structure, "cuda", H200).with_knobs(knobs)
+    program = ir.build(problem, schedule, "cuda", H200, runtime_sizes=False)
+    found = cost.estimate(program, H200, problem.shapes)
+    assert found is not None
+    return found.roofline_us
+
+
+def test_the_first_prediction_is_within_a_factor_of_two_of_what_was_measured() -> None:
+    ratios = {
+        (structure, size, str(knobs)): _predicted(structure, size, knobs) / us
+        for structure, size, knobs, us in MEASURED
+    }
+    assert all(0.5 <= ratio <= 2.0 for ratio in ratios.values()), ratios
