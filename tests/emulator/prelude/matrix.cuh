@@ -19,7 +19,8 @@ __device__ __forceinline__ void load_matrix_b(unsigned (&to)[2], const void *row
   }
 }
 
-__device__ __forceinline__ void mma_bf16(float &c00, float &c01, float &c10, float &c11, const unsigned (&a)[4], const unsigned (&b)[2]) {
+__device__ __forceinline__ void mma_bf16(float &c00, float &c01, float &c10, float &c11, const unsigned (&a)[4],
+                                         const unsigned (&b)[2]) {
   const int lane = emu_lane();
   float *const sums[4] = {&c00, &c01, &c10, &c11};
   for (int k = 0; k < 16; ++k) {
@@ -28,6 +29,20 @@ __device__ __forceinline__ void mma_bf16(float &c00, float &c01, float &c10, flo
       const unsigned x = __shfl_sync(~0u, a[k / 8 * 2 + sum / 2], lane / 4 * 4 + holder);
       const unsigned z = __shfl_sync(~0u, b[k / 8], (lane % 4 * 2 + sum % 2) * 4 + holder);
       *sums[sum] += __uint_as_float(x >> shift << 16) * __uint_as_float(z >> shift << 16);
+    }
+  }
+}
+
+__device__ __forceinline__ void mma_f16(float &c00, float &c01, float &c10, float &c11, const unsigned (&a)[4], const unsigned (&b)[2]) {
+  const int lane = emu_lane();
+  float *const sums[4] = {&c00, &c01, &c10, &c11};
+  for (int k = 0; k < 16; ++k) {
+    const int shift = k % 2 * 16, holder = k % 8 / 2;
+    for (int sum = 0; sum < 4; ++sum) {
+      const unsigned x = __shfl_sync(~0u, a[k / 8 * 2 + sum / 2], lane / 4 * 4 + holder);
+      const unsigned z = __shfl_sync(~0u, b[k / 8], (lane % 4 * 2 + sum % 2) * 4 + holder);
+      *sums[sum] += static_cast<float>(__builtin_bit_cast(_Float16, static_cast<unsigned short>(x >> shift))) *
+                    static_cast<float>(__builtin_bit_cast(_Float16, static_cast<unsigned short>(z >> shift)));
     }
   }
 }

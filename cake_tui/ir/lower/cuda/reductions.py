@@ -19,7 +19,8 @@ from cake_tui.ir.program import WARP, Pick, Reduce, Scope
 from cake_tui.ir.refusal import refuse
 
 _IDENTITY = {"add": "0", "mul": "1", "max": "-infinity()", "min": "infinity()"}
-_PAIRS = {"argmin": "least", "argmax": "most"}
+_OPERATORS = {"add": "Add", "mul": "Multiply", "max": "Maximum", "min": "Minimum"}
+_ORDERS = {"argmin": "Least", "argmax": "Greatest"}
 
 
 class Own(msgspec.Struct, frozen=True):
@@ -74,14 +75,14 @@ def lower_pick(frame: CudaFrame, statement: Pick) -> None:
         return
     holds, axis = _folded(frame, statement.source, statement.axis)
     values, indices = (_targets(frame, ref, holds, axis) for ref in (statement.values, statement.indices))
-    stem = _PAIRS[statement.op]
+    order = _ORDERS[statement.op]
     first = statement.first
     axes = tuple(range(len(holds)))
     hold = holds[axis]
     with frame.writer.scope(), _left(frame, holds, axis) as own:
         best, place = own.of(statement.values.buffer, values), own.of(statement.indices.buffer, indices)
         if hold.extent == 1 and statement.carry:
-            frame.writer.line(f"take_{stem}({best}, {place}, {own.of(source.name, axes)}, {frame.c(first)});")
+            frame.writer.line(f"take<{order}>({best}, {place}, {own.of(source.name, axes)}, {frame.c(first)});")
             return
         value, index = frame.fresh("value", "index")
         at = own.of(source.name, axes, {axis: "[0]"} if hold.each > 1 else None)
@@ -95,17 +96,17 @@ def lower_pick(frame: CudaFrame, statement: Pick) -> None:
             with frame.writer.block(f"for (int {counter} = 1; {counter} < {frame.c(hold.each_expr)}; ++{counter})"):
                 element = own.of(source.name, axes, {axis: f"[{counter}]"})
                 where = inner.c(plus(first, held_offset(inner, hold, Name(counter), 1)))
-                frame.writer.line(f"take_{stem}({value}, {index}, {element}, {where});")
+                frame.writer.line(f"take<{order}>({value}, {index}, {element}, {where});")
         scope = statement.scope
         if hold.threads > 1 and scope == "warp":
-            frame.writer.line(f"warp_{stem}<{_lanes(hold, statement.source)}>({value}, {index});")
+            frame.writer.line(f"warp_pick<{order}, {_lanes(hold, statement.source)}>({value}, {index});")
         elif scope == "block":
             warps = _warps(frame, hold, statement.scratch)
-            frame.writer.line(f"block_{stem}<{warps}>({value}, {index}, {statement.scratch});")
+            frame.writer.line(f"block_pick<{order}, {warps}>({value}, {index}, {statement.scratch});")
         elif hold.threads > 1 or scope not in ("thread", "warp"):
             raise refuse("lowering", statement.op, f"within {scope}", "within warp or block", step="lower")
         if statement.carry:
-            frame.writer.line(f"take_{stem}({best}, {place}, {value}, {index});")
+            frame.writer.line(f"take<{order}>({best}, {place}, {value}, {index});")
         else:
             frame.writer.line(f"{best} = {value};")
             frame.writer.line(f"{place} = {index};")
@@ -226,17 +227,15 @@ def _across(frame: CudaFrame, operator: str, part: str, hold: Hold, within: tupl
             raise refuse("lowering", "reduce", "within thread", "within warp or block: others hold parts", step="lower")
         return part
     if scope == "warp":
-        return f"warp_{operator}<{_lanes(hold, Ref(part))}>({part})"
+        return f"warp_reduce<{_OPERATORS[operator]}, {_lanes(hold, Ref(part))}>({part})"
     if scope not in ("block", "cluster"):
         raise refuse("lowering", "reduce", f"within {scope}", "within thread, warp, block or cluster", step="lower")
     _check_scratch(frame, scratch, frame.team.threads // WARP)
-    total = f"block_{operator}<{_warps(frame, hold, scratch)}>({part}, {scratch})"
+    total = f"block_reduce<{_OPERATORS[operator]}, {_warps(frame, hold, scratch)}>({part}, {scratch})"
     if scope == "block":
         return total
-    if operator == "mul":
-        raise refuse("lowering", "reduce", "a product within cluster", "add, max or min", step="lower")
     blocks = math.prod(frame.number(count, "cluster") for count in frame.launch.cluster)
-    return f"cluster_{operator}<{blocks}>({total}, {scratch})"
+    return f"cluster_reduce<{_OPERATORS[operator]}, {blocks}>({total}, {scratch})"
 
 
 def _check_scratch(frame: CudaFrame, scratch: str, least: int) -> None:
@@ -268,4 +267,4 @@ def _reduce_memory(frame: CudaFrame, statement: Reduce) -> None:
             inner.declare(at, Number(0), tile.axes[0].length)
             element = f"{tile.buffer.name}[{memory_index(inner, tile, address(tile, (Name(at),)))}]"
             frame.writer.line(_combined(statement.operator, "f32", part, element))
-        frame.writer.line(f"{target.name} = warp_{statement.operator}<{WARP}, 1>({part});")
+        frame.writer.line(f"{target.name} = warp_reduce<{_OPERATORS[statement.operator]}, {WARP}, 1>({part});")

@@ -55,9 +55,14 @@ __device__ __forceinline__ void barrier_wait(mbarrier *barrier, unsigned parity)
   }
 }
 
-template <typename T>
-__device__ __forceinline__ void take_least(T &value, int &index, T other, int other_index) {
-  if (other < value || (other == value && other_index < index)) {
+struct Least {
+  template <typename T>
+  __device__ __forceinline__ static bool better(T a, T b) { return a < b; }
+};
+
+template <typename Order, typename T>
+__device__ __forceinline__ void take(T &value, int &index, T other, int other_index) {
+  if (Order::better(other, value) || (other == value && other_index < index)) {
     value = other;
     index = other_index;
   }
@@ -122,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(256) assign(const float *__restrict
         #pragma unroll 8
         for (int e = 0; e < D; ++e)
           d += square(points[(slot * P + tx) * (D + 4) + e] - centres[k * (D + 4) + e]);
-        take_least(best, nearest, d, k);
+        take<Least>(best, nearest, d, k);
       }
       __syncwarp();
       if (thread % 32 == 0)

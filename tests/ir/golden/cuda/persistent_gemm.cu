@@ -38,8 +38,8 @@ __device__ __forceinline__ void barrier_arrive(mbarrier *barrier) {
 // One arrival; the phase also waits for so many bytes of bulk copies.
 __device__ __forceinline__ void barrier_expect(mbarrier *barrier, int bytes) {
   const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
-  asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n}" ::"r"(at), "r"(bytes)
-               : "memory");
+  asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n}"
+               ::"r"(at), "r"(bytes) : "memory");
 }
 
 // Until the phase of that parity is over; the phase before the first one has parity 1 and is.
@@ -83,8 +83,10 @@ __device__ __forceinline__ void tma_load(void *shared, const tensor_map *map, mb
                "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))), "r"(c0), "r"(c1) : "memory");
 }
 
-__device__ __forceinline__ void tma_load(void *shared, const tensor_map *map, mbarrier *barrier, int c0, int c1, int c2) {
-  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
+__device__ __forceinline__ void tma_load(void *shared, const tensor_map *map, mbarrier *barrier, int c0, int c1,
+                                         int c2) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
+               "[%1, {%3, %4, %5}], [%2];"
                ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(map),
                "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))), "r"(c0), "r"(c1), "r"(c2) : "memory");
 }

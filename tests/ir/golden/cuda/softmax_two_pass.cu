@@ -9,43 +9,34 @@ __device__ __forceinline__ float max_nan(float a, float b) {
   return result;
 }
 
+struct Add {
+  template <typename T>
+  __device__ __forceinline__ static T of(T a, T b) { return a + b; }
+};
+
+struct Maximum {
+  template <typename T>
+  __device__ __forceinline__ static T of(T a, T b) { return max_nan(a, b); }
+};
+
 // Over THREADS lanes of a warp that stand STRIDE apart.
-template <int THREADS, int STRIDE, typename T>
-__device__ __forceinline__ T warp_add(T x) {
+template <typename Op, int THREADS, int STRIDE, typename T>
+__device__ __forceinline__ T warp_reduce(T x) {
 #pragma unroll
-  for (int lane = STRIDE * THREADS / 2; lane >= STRIDE; lane /= 2) x += __shfl_xor_sync(~0u, x, lane);
+  for (int lane = STRIDE * THREADS / 2; lane >= STRIDE; lane /= 2) x = Op::of(x, __shfl_xor_sync(~0u, x, lane));
   return x;
 }
 
 // Over the threads of a block of WARPS warps; `scratch` has an element a warp and may be in use until all are here.
-template <int WARPS, typename T>
-__device__ __forceinline__ T block_add(T x, T *scratch) {
-  x = warp_add<32, 1>(x);
+template <typename Op, int WARPS, typename T>
+__device__ __forceinline__ T block_reduce(T x, T *scratch) {
+  x = warp_reduce<Op, 32, 1>(x);
   __syncthreads();
   if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = x;
   __syncthreads();
   x = scratch[0];
 #pragma unroll
-  for (int warp = 1; warp < WARPS; ++warp) x += scratch[warp];
-  return x;
-}
-
-template <int THREADS, int STRIDE, typename T>
-__device__ __forceinline__ T warp_max(T x) {
-#pragma unroll
-  for (int lane = STRIDE * THREADS / 2; lane >= STRIDE; lane /= 2) x = max_nan(x, __shfl_xor_sync(~0u, x, lane));
-  return x;
-}
-
-template <int WARPS, typename T>
-__device__ __forceinline__ T block_max(T x, T *scratch) {
-  x = warp_max<32, 1>(x);
-  __syncthreads();
-  if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = x;
-  __syncthreads();
-  x = scratch[0];
-#pragma unroll
-  for (int warp = 1; warp < WARPS; ++warp) x = max_nan(x, scratch[warp]);
+  for (int warp = 1; warp < WARPS; ++warp) x = Op::of(x, scratch[warp]);
   return x;
 }
 
@@ -74,9 +65,9 @@ extern "C" __global__ void __launch_bounds__(T) main_(const float *__restrict__ 
     total = total * expf(top - larger) + (v > -3e+38f ? expf(v - larger) : 0.0f);
     top = larger;
   }
-  row_top = block_max<8>(top, scratch);
+  row_top = block_reduce<Maximum, 8>(top, scratch);
   total = total * expf(top - row_top);
-  row_total = block_add<8>(total, scratch);
+  row_total = block_reduce<Add, 8>(total, scratch);
   for (int c = 0; c < ceil_div(C, T); ++c) {
     const int j = c * T + thread;
     if (j < C)

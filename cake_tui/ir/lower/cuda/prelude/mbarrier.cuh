@@ -21,8 +21,8 @@ __device__ __forceinline__ void barrier_arrive(mbarrier *barrier) {
 // One arrival; the phase also waits for so many bytes of bulk copies.
 __device__ __forceinline__ void barrier_expect(mbarrier *barrier, int bytes) {
   const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
-  asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n}" ::"r"(at), "r"(bytes)
-               : "memory");
+  asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n}"
+               ::"r"(at), "r"(bytes) : "memory");
 }
 
 // Until the phase of that parity is over; the phase before the first one has parity 1 and is.

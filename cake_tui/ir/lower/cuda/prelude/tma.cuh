@@ -16,8 +16,10 @@ __device__ __forceinline__ void tma_load(void *shared, const tensor_map *map, mb
                "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))), "r"(c0), "r"(c1) : "memory");
 }
 
-__device__ __forceinline__ void tma_load(void *shared, const tensor_map *map, mbarrier *barrier, int c0, int c1, int c2) {
-  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
+__device__ __forceinline__ void tma_load(void *shared, const tensor_map *map, mbarrier *barrier, int c0, int c1,
+                                         int c2) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
+               "[%1, {%3, %4, %5}], [%2];"
                ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(map),
                "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))), "r"(c0), "r"(c1), "r"(c2) : "memory");
 }
