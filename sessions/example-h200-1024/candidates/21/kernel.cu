@@ -1,0 +1,130 @@
+// matmul_bias_relu for sm_90a: tiled(threads_x=16, threads_y=8, thread_m=8, thread_n=8, block_k=16, vector=4, band=4)
+
+constexpr int M = 1024;
+constexpr int N = 1024;
+constexpr int K = 1024;
+constexpr int threads_x = 16;
+constexpr int threads_y = 8;
+constexpr int thread_m = 8;
+constexpr int thread_n = 8;
+constexpr int block_k = 16;
+constexpr int vector = 4;
+constexpr int band = 4;
+constexpr int block_m = threads_y * thread_m;
+constexpr int block_n = threads_x * thread_n;
+constexpr int THREADS = threads_x * threads_y;
+
+__device__ __forceinline__ float max_nan(float a, float b) {
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+
+__device__ __forceinline__ float relu(float x) { return max_nan(x, 0.0f); }
+
+template <int N, typename T>
+struct __align__(N * sizeof(T)) Vector {
+  T at[N];
+};
+
+template <int N, typename T>
+__device__ __forceinline__ void load_vector(T *to, const T *from) {
+  const Vector<N, T> vector = *reinterpret_cast<const Vector<N, T> *>(from);
+#pragma unroll
+  for (int n = 0; n < N; ++n) to[n] = vector.at[n];
+}
+
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T *to, const T *from) {
+  Vector<N, T> vector;
+#pragma unroll
+  for (int n = 0; n < N; ++n) vector.at[n] = from[n];
+  *reinterpret_cast<Vector<N, T> *>(to) = vector;
+}
+
+template <int N, typename T>
+__device__ __forceinline__ void copy_vector(T *to, const T *from) {
+  *reinterpret_cast<Vector<N, T> *>(to) = *reinterpret_cast<const Vector<N, T> *>(from);
+}
+
+template <typename A, typename B>
+__device__ constexpr auto least(A a, B b) {
+  return a < b ? a : b;
+}
+
+// --- kernel ---
+extern "C" __global__ void __launch_bounds__(THREADS) matmul(const float *__restrict__ a, const float *__restrict__ b,
+    const float *__restrict__ bias, float *__restrict__ y) {
+  __shared__ __align__(16) float a_tile[block_k * block_m];
+  __shared__ __align__(16) float b_tile[block_k * block_n];
+  const int block = blockIdx.x;
+  const int first_row = block / (band * (N / block_n)) * band;
+  const int rows = least(band, M / block_m - first_row);
+  const int bm = first_row + block % (band * (N / block_n)) % rows;
+  const int bn = block % (band * (N / block_n)) / rows;
+  const int thread = threadIdx.x;
+  const int ty2 = thread / (block_k / vector);
+  const int tx2 = thread % (block_k / vector);
+  // A warp covers 4 x 8 threads, neighbours in pairs: halves of it share their reads.
+  const int ty = thread / 32 / 2 * 4 + thread % 32 / 16 * 2 + thread % 2;
+  const int tx = thread / 32 % 2 * 8 + thread / 2 % 8;
+  const int b_row = thread / (block_n / vector);
+  const int b_col = thread % (block_n / vector) * vector;
+  float acc[thread_m][thread_n] = {};
+  for (int kb = 0; kb < K / block_k; ++kb) {
+    float a_part[block_m / 32][vector];
+    #pragma unroll
+    for (int i = 0; i < block_m / 32; ++i) {
+      const int m = bm * block_m + i * 32 + ty2;
+      const int k = kb * block_k + tx2 * vector;
+      load_vector<vector>(&a_part[i][0], &a[m * K + k]);
+    }
+    #pragma unroll
+    for (int i = 0; i < block_m / 32; ++i) {
+      #pragma unroll
+      for (int j = 0; j < vector; ++j)
+        a_tile[(tx2 * vector + j) * block_m + i * 32 + ty2] = a_part[i][j];
+    }
+    #pragma unroll
+    for (int step = 0; step < block_k; step += THREADS / (block_n / vector)) {
+      const int k = kb * block_k + step + b_row;
+      const int n = bn * block_n + b_col;
+      copy_vector<vector>(&b_tile[(step + b_row) * block_n + b_col], &b[k * N + n]);
+    }
+    __syncthreads();
+    #pragma unroll 16
+    for (int kk = 0; kk < block_k; ++kk) {
+      float left[thread_m];
+      #pragma unroll
+      for (int i = 0; i < thread_m; i += 4)
+        load_vector<4>(&left[i], &a_tile[kk * block_m + i * threads_y + ty * 4]);
+      float right[thread_n];
+      #pragma unroll
+      for (int i = 0; i < thread_n; i += 4)
+        load_vector<4>(&right[i], &b_tile[kk * block_n + i * threads_x + tx * 4]);
+      #pragma unroll
+      for (int i = 0; i < thread_m; ++i) {
+        #pragma unroll
+        for (int j = 0; j < thread_n; ++j)
+          acc[i][j] += left[i] * right[j];
+      }
+    }
+    __syncthreads();
+  }
+  #pragma unroll
+  for (int i = 0; i < thread_m; ++i) {
+    #pragma unroll
+    for (int j = 0; j < thread_n; j += 4) {
+      const int row = (i / 4) * threads_y * 4 + ty * 4 + i % 4;
+      const int m = bm * block_m + row;
+      const int n = bn * block_n + j * threads_x + tx * 4;
+      float value[4];
+      float bias_vector[4];
+      load_vector<4>(bias_vector, &bias[n]);
+      #pragma unroll
+      for (int v = 0; v < 4; ++v)
+        value[v] = relu(acc[i][j + v] + bias_vector[v]);
+      store_vector<4>(&y[m * N + n], value);
+    }
+  }
+}
