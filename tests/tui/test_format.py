@@ -104,7 +104,7 @@ _EXAMPLES: dict[str, object] = {
     "against": 0, "avg_us": 1.0, "runs_us": (1.0,), "gain": 0.1, "profile": Profile(source="static"),
     "result": GateResult("accept", 0.1, 0.09, 1, 4, True, "", 1.0, 1.1), "outcome": Measured(), "step": "build",
     "accepted": 1, "summary": {}, "rounds": 22, "pair_noise": 0.01, "pairs": 16, "peer": "numpy", "ratio": 1.1,
-    "stale": Stale("S4", "x", "y"), "candidates": (1,),
+    "stale": Stale("S4", "x", "y"), "candidates": (1,), "tool": "memcheck",
 }  # fmt: skip
 
 
