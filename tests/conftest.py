@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,11 @@ from cake_tui.errors import UserError
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files instead of comparing with them")
     parser.addoption("--soak", action="store_true", help="run soak tests at full size instead of a twentieth")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let a hang-up mean to the tests' processes what it does in a terminal, even where pytest runs under nohup."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -113,7 +113,7 @@ def test_bandit_is_as_much_better_on_a_recorded_sample(sample: Path | int, capsy
             )
         assert bandit <= random
         assert 2 * bandit <= rows
-        if share > SHARE and bandit > 2:  # not already there with the first settings of two structures
+        if share > SHARE and isinstance(sample, Path):  # the session recorded for this; the others are smaller
             assert 2 * bandit <= random
     micro = replayed(table, "micro", SHARE, range(3))
     assert 2 * micro > drawn(table, SHARE) or math.isinf(micro)
