@@ -86,8 +86,8 @@ def _compile(sources: dict[str, tuple[str, list[str]]], folder: Path) -> str:
     for name, (source, arches) in sources.items():
         (folder / f"{name}.cu").write_text(source)
         by_targets.setdefault(tuple(arches), []).append(f"{name}.cu")
-    for arches, files in by_targets.items():
-        targets = [f"-gencode=arch={arch.replace('sm', 'compute')},code={arch}" for arch in arches]
+    for known, files in by_targets.items():
+        targets = [f"-gencode=arch={arch.replace('sm', 'compute')},code={arch}" for arch in known]
         for start in range(0, len(files), AT_ONCE):
             command = [str(NVCC), "-fatbin", "-std=c++17", "-t", "2", *targets, "-Xptxas", "-O0", "-Xcicc", "-O0"]
             some = files[start : start + AT_ONCE]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -25,15 +26,13 @@ EDGES = [*ROWS, (1, 100_000), (100_000, 1), (4097, 4096)]
 Combine = Literal["add", "max", "min"]
 
 
-def rows(
-    r: int, c: int, mapped: str = "x[r, c]", combine: Combine = "add", value: str = "acc", **more: object
-) -> Problem:
+def rows(r: int, c: int, mapped: str = "x[r, c]", combine: Combine = "add", value: str = "acc") -> Problem:
     """``y[r]`` of a matrix and a factor for each column."""
     buffers = (
         BufferSpec("x", "f32", ("R", "C")), BufferSpec("w", "f32", ("C",)), BufferSpec("y", "f32", ("R",), role="out")
     )  # fmt: skip
     shape = Shape((("R", r), ("C", c)))
-    return Problem("rows", "reduction", value, buffers, (shape,), map=mapped, combine=combine, **more)
+    return Problem("rows", "reduction", value, buffers, (shape,), map=mapped, combine=combine)
 
 
 def elements(m: int, n: int) -> Problem:
@@ -161,7 +160,7 @@ def test_a_thread_takes_whole_vectors_or_the_knob_is_named() -> None:
 
 
 def test_rows_that_must_be_added_in_order_are_not_split() -> None:
-    problem = rows(64, 4096, accumulation="ordered")
+    problem = msgspec.structs.replace(rows(64, 4096), accumulation="ordered")
     schedule = ir.default_schedule(problem, "split_rows", "cuda", H200)
     with pytest.raises(Ended) as caught:
         ir.build(problem, schedule, "cuda", H200, runtime_sizes=False)

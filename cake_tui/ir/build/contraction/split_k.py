@@ -84,14 +84,8 @@ def _added_by_rows(block: Block) -> Launch:
     across = parse(f"{ADDING}*vector")
     columns = Span(parse(f"bn*({ADDING}*vector)"), across, c.n)
     guard = Guard(parse(f"{c.n} < {c.columns}"), Number(0))
-    total = Buffer(
-        ACC,
-        "register",
-        c.dtype,
-        (across,),
-        spread=Threads((Number(ADDING),), (Name("vector"),)),
-        init=Number(0),  # type: ignore[arg-type]
-    )
+    spread = Threads((Number(ADDING),), (Name("vector"),))
+    total = Buffer(ACC, "register", c.dtype, (across,), spread=spread, init=Number(0))  # type: ignore[arg-type]
     part = Ref("partial", (Name("part"), Name(c.m), columns))
     add = For("part", Number(0), Name("split_k"), (Assign(Ref(ACC), part, "+=", width, guard),), unroll=Name("split_k"))
     store = Assign(c.outputs(Name(c.m), columns), at_element(c.value, Ref(ACC)), "=", width, Guard(guard.condition))
