@@ -14,31 +14,24 @@ from tests.tui.pty_terminal import PtyTerminal
 from tests.tui.sample import Sample
 
 
-def test_behind_details_nothing_is_sent_and_after_them_all_is_current(locked: Sample) -> None:
+def test_what_a_dialog_covers_is_not_sent_and_a_search_sends_only_what_changed(locked: Sample) -> None:
     with PtyTerminal("attach", "first", "--sessions", str(locked.folder.parent)) as terminal:
         terminal.wait_for("best #")
-        terminal.read(2.0)
+        terminal.read(1.5)
+        whole = len(terminal.received)
         os.write(terminal.master, b"\r")
         terminal.wait_for("why it was tried")
-        terminal.read(1.5)
+        terminal.read(1.2)
         locked.run(3)
-        assert terminal.read(2.5) == b""
+        assert terminal.read(2.0) == b""
         os.write(terminal.master, b"\x1b")
         terminal.wait_for(f"#{locked.number - 1}")
-
-
-def test_a_search_that_is_typed_leaves_the_panes_alive_and_sends_only_what_changed(locked: Sample) -> None:
-    with PtyTerminal("attach", "first", "--sessions", str(locked.folder.parent)) as terminal:
-        terminal.wait_for("best #")
-        terminal.read(2.0)
         for key in b"4o/a":
             os.write(terminal.master, bytes([key]))
-            terminal.read(0.3)
-        terminal.read(2.0)
-        whole = len(terminal.received)
+            terminal.read(0.2)
+        terminal.read(1.2)
         locked.run(1)
-        sent = len(terminal.read(2.5))
-        assert 0 < sent < whole / 3
+        assert 0 < len(terminal.read(2.0)) < whole / 3
         assert f"#{locked.number - 1}" in terminal.text()
 
 

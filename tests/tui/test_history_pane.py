@@ -13,9 +13,10 @@ from cake_tui.model.neighbourhood import block_shape, explored
 from cake_tui.model.row import Row
 from cake_tui.model.schedule import Schedule
 from cake_tui.tui.app import CakeApp
+from cake_tui.tui.panes.history import History
 from cake_tui.tui.plot import SECONDS, STEPS, Columns, by_candidate, by_time, nice_above, nice_below
 from tests.tui.conftest import app_of
-from tests.tui.picture import text_of
+from tests.tui.picture import rows_of, text_of
 from tests.tui.pilot import play, press, text_after
 from tests.tui.sample import Sample
 
@@ -75,12 +76,19 @@ def test_the_last_part_is_fitted_and_can_be_panned(finished_sample: Sample) -> N
 
 def test_odd_sessions_and_sizes_draw_in_every_mode(odd: CakeApp) -> None:
     async def script(app: CakeApp, pilot: Pilot[int]) -> None:
-        await press(app, pilot, "3", "z")
+        await press(app, pilot, "z")
+        pane = app.query_one(History)
+        modes = (
+            pane.action_quantity, pane.action_scale, pane.action_quantity, lambda: pane.action_zoom(2),
+            pane.action_axis, pane.action_scale, pane.action_quantity, lambda: pane.action_pan(3),
+            lambda: pane.action_zoom(-2),
+        )  # fmt: skip
         for size in ((120, 40), (40, 12), (12, 6)):
             await pilot.resize_terminal(*size)
-            for key in ("t", "l", "t", "plus", "x", "plus", "l", "t", "left", "minus", "minus", "x"):
-                await pilot.press(key)
-                assert len(text_of(app).splitlines()) == size[1]
+            for change in (*modes, pane.action_axis):
+                change()
+                await pilot.pause()
+                assert len(rows_of(app)) == size[1]
 
     play(odd, script)
 

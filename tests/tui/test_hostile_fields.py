@@ -30,13 +30,15 @@ WIDE = "日本語\U0001f469\u200d\U0001f469\u200d\U0001f467\U0001f1e9\U0001f1ea\
 RIGHT_TO_LEFT = "\u202eabc\u2067אבג\u2069 العربية\u200f"
 MARKUP = "[/red][@click=app.exit()][bold]\\[ {0} %s ${HOME}"
 HOSTILE = {
-    "controls and lines": CONTROLS + LINES,
-    "widths": WIDE + RIGHT_TO_LEFT + COMBINING,
+    "controls, lines, widths": CONTROLS + LINES + WIDE + RIGHT_TO_LEFT + COMBINING,
     "markup of 10 kB": MARKUP * 250,
     "empty": "",
 }
 # How their beginnings look on the screen: nothing is dropped in silence.
-SHOWN = {CONTROLS[:4]: "␛[2J␛]52;c;AAAA␇␛P1$r<009b>31m", WIDE[:4]: "日本語👩<200d>👩", MARKUP[:4]: MARKUP}
+SHOWN = {
+    CONTROLS[:4]: "␛[2J␛]52;c;AAAA␇␛P1$r<009b>31m␈␡␀a␊b␍␊c␋d␌e<2028>f<0085>g    h日本語👩<200d>👩",
+    MARKUP[:4]: MARKUP,
+}
 # Numbers that say which candidate is meant; the others may be anything.
 PLAIN = {inspect.BoolType: True, inspect.IntType: 1, inspect.FloatType: 1.5, inspect.NoneType: None}
 NUMBERED = ("candidate", "candidates", "base", "against", "of", "incumbent")
