@@ -51,8 +51,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _sanitized(folder: Path, row: Row) -> None:
     """Say what compute-sanitizer found in an exported kernel; one it never saw is shown to it where an engine runs."""
-    if row.sanitized == "errors":
-        print(f"compute-sanitizer found errors in candidate {row.number}: cake-tui tail {folder.name}", file=sys.stderr)
+    if row.sanitized in ("errors", "doubtful"):
+        said = "found errors in" if row.sanitized == "errors" else "complains, perhaps wrongly, about"
+        print(f"compute-sanitizer {said} candidate {row.number}: cake-tui tail {folder.name}", file=sys.stderr)
     if row.sanitized is not None:
         return
     said = "compute-sanitizer has not looked at it"

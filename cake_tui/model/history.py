@@ -338,7 +338,8 @@ def _sanitized(h: History, e: ev.Sanitized) -> None:
     h.wanted_checks = tuple(one for one in h.wanted_checks if one != e.candidate or e.tool == "memcheck")
     row = _at(h, e.candidate)
     if row is not None and row.sanitized != "errors":
-        row.sanitized = "errors" if e.errors else "refused" if e.refused else "clean"
+        found = "doubtful" if e.cure else "errors"
+        row.sanitized = found if e.errors else "refused" if e.refused else row.sanitized or "clean"
 
 
 def _play_off(h: History, e: ev.PlayOffBegan) -> None:

@@ -59,7 +59,7 @@ class Row(msgspec.Struct, omit_defaults=True, gc=False):
     repeats: int | None = None
     profiled: bool = False  # the profiler was asked about it
     suspect: bool = False  # wrote where it should not, raced, or took its evaluator down
-    sanitized: str | None = None  # what the memory and race checkers said: clean, errors; None: never asked
+    sanitized: str | None = None  # memory and race checkers: clean, errors, doubtful, refused; None: never asked
     again: bool = False  # its failure had a cause outside of it: it may be proposed again
     elapsed_s: float = 0.0  # running time of the session when it ended
     # needed only while it is in flight, dropped when it ends

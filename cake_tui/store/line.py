@@ -151,7 +151,7 @@ def _sanitized(e: ev.Sanitized, h: History) -> str:
     if not e.errors:
         return f"{e.tool} of #{e.candidate}: nothing found"
     first = f": {e.complaints[0]}" if e.complaints else ""
-    return f"{e.tool} of #{e.candidate}: {e.errors} errors{first}"
+    return f"{e.tool} of #{e.candidate}: {e.errors} errors{first}{f' ({e.cure})' if e.cure else ''}"
 
 
 def _played_off(e: ev.PlayedOff, h: History) -> str:

@@ -35,7 +35,7 @@ class Best(msgspec.Struct, frozen=True):
     source_sha256: str | None
     schedule: str
     found_at_s: float
-    sanitized: str | None = None  # what memory and race checkers said: clean, errors, refused; None: not asked
+    sanitized: str | None = None  # memory and race checkers: clean, errors, doubtful, refused; None: not asked
 
 
 class Speedup(msgspec.Struct, frozen=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from cake_tui.backends.cuda import ncu_target
@@ -55,6 +56,18 @@ def test_errors_are_counted_and_shown_once(
 ) -> None:
     found = read(tmp_path, report)
     assert {(one.errors, one.complaints, one.failed) for one in found.seen} == {(errors, complaints, "")}
+
+
+def test_a_race_where_a_lane_arrives_for_its_warp_may_be_none(tmp_path: Path) -> None:
+    plain = job("k", tool="racecheck")
+    (tmp_path / REPORT).write_text(RACE, encoding="utf-8")
+    assert Sanitizer().read(plain, tmp_path, "", timed_out=False).cure == ""
+    number, subject = plain.subjects[0]
+    lowered = msgspec.structs.replace(subject.lowered, source="__shared__ mbarrier full[4];")
+    barred = msgspec.structs.replace(plain, subjects=((number, msgspec.structs.replace(subject, lowered=lowered)),))
+    found = Sanitizer().read(barred, tmp_path, "", timed_out=False)
+    assert found.seen[0].errors == 1
+    assert "false alarm" in found.cure
 
 
 @pytest.mark.parametrize(
