@@ -102,46 +102,72 @@ class TestRoundings:
         assert np.array_equal(found, right(x, np.float32(1.5)), equal_nan=True)
 
 
-# Each is called twice with the same scratch memory, so that its first barrier is needed too; a cluster's takes what
-# its blocks have.
+# Function, operator: how a thread calls it, and what comes out. A cluster's takes what its blocks have.
+OPERATORS = {"Add": np.sum, "Multiply": np.prod, "Maximum": np.max, "Minimum": np.min}
 TOGETHER = {
-    **{f"block_{name}": f"  value = block_{name}<4>(value, scratch);\n" for name in ("add", "mul", "max", "min")},
-    **{f"block_{name}": f"  block_{name}<4>(value, index, scratch);\n" for name in ("least", "most")},
+    **{("block_reduce", name): f"value = block_reduce<{name}, 4>(value, scratch);" for name in OPERATORS},
     **{
-        f"cluster_{name}": f"  value = cluster_{name}<2>(block_{name}<4>(value, scratch), scratch);\n"
-        for name in ("add", "max", "min")
+        (
+            "cluster_reduce",
+            name,
+        ): f"value = cluster_reduce<{name}, 2>(block_reduce<{name}, 4>(value, scratch), scratch);"
+        for name in OPERATORS
     },
+    **{("block_pick", name): f"block_pick<{name}, 4>(value, index, scratch);" for name in ("Least", "Greatest")},
 }
-REDUCED = {"add": np.sum, "mul": np.prod, "max": np.max, "min": np.min, "least": np.min, "most": np.max}
+REDUCED = {**OPERATORS, "Least": np.min, "Greatest": np.max}
 
 
 class TestReductions:
     pytestmark = needs_compiler
 
     def test_all_are_here(self) -> None:
-        others = {"cluster_sync", "cluster_rank", "cluster_read"}
-        assert set(TOGETHER) == {name for name in prelude.names() if name.startswith(("block_", "cluster_"))} - others
+        others = {"cluster_sync", "cluster_read"}
+        found = {name for name in prelude.names() if name.startswith(("block_", "cluster_"))} - others
+        assert found == {function for function, _ in TOGETHER}
 
-    @pytest.mark.parametrize("name", TOGETHER)
-    def test_a_reduction_is_right_and_needs_each_of_its_barriers(self, name: str) -> None:
+    @pytest.mark.parametrize(("name", "operator"), TOGETHER)
+    def test_a_reduction_is_right_and_needs_each_of_its_barriers(self, name: str, operator: str) -> None:
         blocks = 2 if name.startswith("cluster") else 1
         x = (np.random.default_rng(5).random(128 * blocks) + 0.5).astype(np.float32)
+        # Twice with the same scratch memory, so that the first barrier is needed too.
         source = with_prelude(
             'extern "C" __global__ void __launch_bounds__(128) kernel(const float *x, float *y) {\n'
             "  __shared__ float scratch[8];\n  const int n = blockIdx.x * 128 + threadIdx.x;\n"
-            f"  float value = x[n];\n  int index = n;\n{TOGETHER[name]}"
-            f"  value = value / 2 + x[n];\n{TOGETHER[name]}  y[n] = value;\n}}\n"
+            f"  float value = x[n];\n  int index = n;\n  {TOGETHER[name, operator]}\n"
+            f"  value = value / 2 + x[n];\n  {TOGETHER[name, operator]}\n  y[n] = value;\n}}\n"
         )
-        reduce = REDUCED[name.partition("_")[2]]
+        reduce = REDUCED[operator]
         found = _run(source, x, np.float32, blocks, 128, blocks)
         assert not isinstance(found, Fault), found
         assert np.allclose(found, reduce(reduce(x.astype(np.float64)) / 2 + x), rtol=1e-5)
+        if operator not in ("Add", "Least"):
+            return  # the function is the same
         function = next(block.text for block in prelude.blocks() if block.name == name)
-        barriers = re.findall(r"__syncthreads\(\);|cluster_sync\(\);", function)
+        barriers = list(re.finditer(r"__syncthreads\(\);|cluster_sync\(\);", function))
         assert len(barriers) >= 2
-        for at in range(len(barriers)):
-            parts = re.split(r"__syncthreads\(\);|cluster_sync\(\);", function)
-            without = "".join(
-                part + (barriers[i] if i != at else ";") for i, part in enumerate(parts[:-1])
-            ) + parts[-1]  # fmt: skip
-            assert isinstance(_run(source.replace(function, without), x, np.float32, blocks, 128, blocks), Fault), at
+        for barrier in barriers:
+            without = source.replace(function, f"{function[: barrier.start()]};{function[barrier.end() :]}")
+            assert isinstance(_run(without, x, np.float32, blocks, 128, blocks), Fault), barrier
+
+
+class TestMatrices:
+    pytestmark = needs_compiler
+
+    @pytest.mark.parametrize("kind", ["bf16", "f16"])
+    def test_a_warp_multiplies_matrices(self, kind: str) -> None:
+        source = with_prelude(
+            'extern "C" __global__ void __launch_bounds__(32) kernel(const float *x, float *y) {\n'
+            f"  __shared__ __align__(16) {kind} a[16][16], b[16][8];\n"
+            f"  for (int i = threadIdx.x; i < 256; i += 32) a[i / 16][i % 16] = to_{kind}(x[i]);\n"
+            f"  for (int i = threadIdx.x; i < 128; i += 32) b[i / 8][i % 8] = to_{kind}(x[256 + i]);\n"
+            "  __syncwarp();\n  unsigned left[4], right[2];\n  const int lane = threadIdx.x;\n"
+            "  load_matrix_a(left, &a[lane % 16][lane / 16 * 8]);\n  load_matrix_b(right, &b[lane % 16][0]);\n"
+            f"  float c[4] = {{}};\n  mma_{kind}(c[0], c[1], c[2], c[3], left, right);\n"
+            "  for (int i = 0; i < 4; ++i) y[(lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2] = c[i];\n}\n"
+        )
+        x = np.random.default_rng(2).integers(-8, 9, 384).astype(np.float32)  # exact in all of these types
+        found = _run(source, x, np.float32, 1, 32)
+        assert not isinstance(found, Fault), found
+        expected = x[:256].reshape(16, 16).astype(np.float64) @ x[256:].reshape(16, 8)
+        assert (found[:128].reshape(16, 8) == expected).all()

@@ -4,8 +4,6 @@ __device__ __forceinline__ void named_barrier(int number, int threads) { emu::na
 
 __device__ __forceinline__ void cluster_sync() { emu::cluster_barrier(); }
 
-__device__ __forceinline__ int cluster_rank() { return emu::cluster_rank(); }
-
 __device__ __forceinline__ float cluster_read(const float *shared, int rank) {
   return *static_cast<const float *>(emu::in_block(shared, rank));
 }
