@@ -14,7 +14,8 @@ class Clock(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     dependent-add loop's rate in additions a nanosecond; a GPU's own clock is in each `Pair`. `load` is the runnable
     tasks of others; `steal_pct` time taken by the hypervisor since the last one. What NVML tells of a GPU was read
     at `read_mono`: `reasons` why the clock is what it is now, `counters` how long each reason has held so far in
-    nanoseconds, `health` what is wrong with the device, `error` the driver's words where it gave no clock.
+    nanoseconds (those that ever did), `health` what is wrong with the device, `error` the driver's words where it
+    gave no clock.
     """
 
     mono: float

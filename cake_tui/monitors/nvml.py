@@ -95,7 +95,8 @@ class NvmlMonitor:
             power_limit_w=None if limit is None else limit / 1e3,
             temperature_c=self._temperature(gone),
             reasons=self._reasons(gone),
-            counters=tuple((COUNTERS[field], int(value)) for field, value in self._fields(COUNTERS, gone)),
+            # Most never held: what is 0 goes without saying in every record of a reading.
+            counters=tuple((COUNTERS[field], int(value)) for field, value in self._fields(COUNTERS, gone) if value > 0),
             health=tuple(dict.fromkeys(gone)),
             error="" if sm is not None else self._missing.get("sm_mhz", "no clock").partition(": ")[2],
         )

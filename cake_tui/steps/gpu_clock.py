@@ -95,11 +95,11 @@ def broken(series: Series) -> tuple[str, ...]:
 
 
 def _advanced(series: Series) -> list[tuple[str, float]]:
-    """Return the throttle counters that moved during the series, in milliseconds."""
-    if series.before is None or series.after is None:
+    """Return the throttle counters that moved during the series, in milliseconds; one that is not listed is 0."""
+    if series.before is None or series.after is None or series.before.read_mono is None or series.before.error:
         return []
     before = dict(series.before.counters)
-    moved = [(name, (now - before[name]) / 1e6) for name, now in series.after.counters if name in before]
+    moved = [(name, (now - before.get(name, 0)) / 1e6) for name, now in series.after.counters]
     return [(name, ms) for name, ms in moved if ms > 0.0]
 
 
