@@ -12,7 +12,7 @@ from cake_tui.ir.lower.cuda.holds import Hold, Holds, Spreads
 from cake_tui.ir.lower.frame import Frame
 from cake_tui.ir.lower.tiles import address, shaped
 from cake_tui.ir.lower.writer import Writer
-from cake_tui.ir.program import WARP, Buffer, Launch, Program, Size
+from cake_tui.ir.program import Buffer, Launch, Program, Size
 from cake_tui.ir.refusal import refuse
 from cake_tui.model.lowered import TensorMap
 
@@ -126,10 +126,6 @@ class CudaFrame(Frame):
     def divides(self, divisor: int, expr: Expr) -> bool:
         """Whether an expression is surely a multiple of a number."""
         return divisor == 1 or self.proofs.multiple_of(self.tidy(expr), divisor)
-
-    def lane(self) -> str:
-        """Print the number of this thread in its warp."""
-        return f"threadIdx.x % {WARP}"
 
 
 def wide(frame: CudaFrame, buffers: Iterable[Buffer]) -> bool:
