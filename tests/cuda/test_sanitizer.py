@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
+import msgspec
 import pytest
 
+from cake_tui import ir, kernels
 from cake_tui.executors.local import Local
 from cake_tui.model.device import Device
 from cake_tui.model.jobs import Inspect, Inspected, Subject, Timed, Tool
 from cake_tui.model.lowered import Argument, Launch, LaunchPlan, Lowered
+from cake_tui.model.problem import Problem
+from cake_tui.steps.plan import smoke_build
 from tests.cuda.jobs import KERNELS, SMOKE, build, pairs, problem_of, variant
 
 pytestmark = pytest.mark.cuda
@@ -62,3 +68,30 @@ def test_the_evaluator_times_as_before_beside_a_tool(executor: Local, device: De
     looked_at(executor, "memcheck", build(executor, variant(device.arch, "WRITES_FAR", shapes=SMOKE))[0])
     assert isinstance(executor.evaluate(pairs(subject, subject), 60.0), Timed)
     assert executor.replacements == replaced
+
+
+def test_a_lane_that_arrives_for_its_warp_is_all_that_racecheck_complains_of(executor: Local, device: Device) -> None:
+    """Were the race real, it would be there as well where every thread arrives for itself."""
+    once, each = arriving(device)
+    assert once.source != each.source
+    for lowered in (once, each):
+        (subject,) = build(executor, lowered)
+        found = executor.inspect(Inspect(problem(), "racecheck", ((3, subject),), 1), 240.0)
+        assert not found.refused, f"{found.refused} {found.cure}"
+        [seen] = found.seen
+        print(seen.errors, seen.complaints[:2], found.cure)
+        assert seen.errors == 0 or (lowered is once and "false alarm" in found.cure)
+
+
+def problem() -> Problem:
+    return kernels.load("matmul_bias_relu", target="cuda", shapes=["M=1024,N=1024,K=1024"])
+
+
+def arriving(device: Device) -> tuple[Lowered, Lowered]:
+    """A product by loader and compute warps, its smoke build: free slots are told once a warp, or once a thread."""
+    schedule = ir.default_schedule(problem(), "warp_specialized", "cuda", device)
+    once = smoke_build(schedule, problem(), device, 0.25, {})
+    source = once.source.replace("barrier_init(&free[slot], threads_x * threads_y / 32)",
+                                 "barrier_init(&free[slot], threads_x * threads_y)")  # fmt: skip
+    source = re.sub(r"if \(thread % 32 == 0\)\s+(barrier_arrive\(&free\[slot\]\);)", r"\1", source)
+    return once, msgspec.structs.replace(once, source=source)
