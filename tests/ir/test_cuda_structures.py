@@ -20,7 +20,7 @@ from tests.loop.driving import ROOT
 STRUCTURES = ir.structures(matmul(8, 8, 8), "cuda")
 SHAPES = [
     (1, 1, 1), (3, 5, 7), (45, 67, 53), (64, 64, 8192), (1024, 1024, 1024), (1023, 517, 33), (4, 8, 100_000),
-    (4096, 4096, 4096), (1, 130, 9), (5000, 20, 4),
+    (4096, 4096, 4096), (1, 130, 9), (70_000, 8, 4), (3_000_000, 4, 4), (4, 3_000_000, 4),
 ]  # fmt: skip
 LITTLE = msgspec.structs.replace(
     H200, name="little", arch="sm_80", capability=80, cores=20, smem_per_block_bytes=101_376

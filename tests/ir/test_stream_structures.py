@@ -22,7 +22,7 @@ from tests.ir.contractions import UNIT, WIDE, compiled, run, unaligned
 from tests.ir.devices import H200
 
 ROWS = [(1, 1), (3, 5), (17, 64), (33, 65), (2, 1000), (70, 3)]
-EDGES = [*ROWS, (1, 100_000), (100_000, 1), (4097, 4096)]
+EDGES = [*ROWS, (1, 300_000_000), (3_000_000, 1), (4097, 4096)]
 Combine = Literal["add", "max", "min"]
 
 

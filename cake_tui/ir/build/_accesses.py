@@ -1,14 +1,15 @@
-"""Widths of accesses to global memory and constants made of knobs: what structures of all families on a GPU share."""
+"""Widths of global accesses, constants of knobs, order of a grid: what structures of all families on a GPU share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from cake_tui.ir.expr import Number
-from cake_tui.ir.program import DTYPE_BYTES, Const
+from cake_tui.ir.program import DTYPE_BYTES, Axis, Const
 from cake_tui.model.schedule import Knob, KnobValue
 
 WIDEST = 16  # bytes of one load or store
+SECOND_AXIS = 65535  # blocks along y; x takes 2^31 - 1
 
 
 def vectors(dtype: str) -> tuple[int, ...]:
@@ -31,3 +32,8 @@ def constants(
         for knob in known
         if not isinstance(value := knobs[knob.name], bool | str) and knob.name not in unfelt
     )
+
+
+def grid_of(slow: Axis, fast: Axis, slow_blocks: int) -> tuple[Axis, Axis]:
+    """Return two axes of a grid, the one that should be fastest last, unless the other has more blocks than y takes."""
+    return (fast, slow) if slow_blocks > SECOND_AXIS else (slow, fast)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from functools import lru_cache
 
-from cake_tui.ir.build._accesses import WIDEST, constants, vectors, widest
+from cake_tui.ir.build._accesses import WIDEST, constants, grid_of, vectors, widest
 from cake_tui.ir.build.contraction._problem import Contraction, at_element, contraction_of
 from cake_tui.ir.expr import Binary, Expr, Name, Number, Ref, Span, parse
 from cake_tui.ir.program import (
@@ -122,11 +122,10 @@ class Block:
 
     def launch(self, name: str, body: tuple[Statement, ...], threads: Expr, axes: tuple[Axis, ...] = ()) -> Launch:
         """Make the launch over the blocks of the output, `band` rows of blocks at a time where that is more than 1."""
-        grid = (
-            *axes,
-            Axis("bm", parse(f"ceil({self.c.rows}/block_m)")),
-            Axis("bn", parse(f"ceil({self.c.columns}/block_n)")),
-        )
+        block_m = int(self.knobs["threads_y"]) * int(self.knobs["thread_m"])
+        row_blocks = max(math.ceil(shape[self.c.rows] / block_m) for shape in self.c.problem.shapes)
+        rows = Axis("bm", parse(f"ceil({self.c.rows}/block_m)"))
+        grid = (*axes, *grid_of(rows, Axis("bn", parse(f"ceil({self.c.columns}/block_n)")), row_blocks))
         if self.knobs["band"] == 1:
             return Launch(name, grid, body, threads)
         return Launch(name, grid, body, threads, order="grouped", group=Name("band"))

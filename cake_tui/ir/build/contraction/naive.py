@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from cake_tui.ir.build import Structure
+from cake_tui.ir.build._accesses import grid_of
 from cake_tui.ir.build.contraction._problem import Contraction, at_element, contraction_of
 from cake_tui.ir.expr import Binary, Expr, Name, Number, Ref, Span, parse
 from cake_tui.ir.program import (
@@ -24,8 +26,7 @@ from cake_tui.model.device import Device, Target
 from cake_tui.model.problem import ACC, Problem
 from cake_tui.model.schedule import Knob, KnobValue
 
-BLOCK_ROWS = Const("block_rows", Number(32))  # a warp: its threads share no row
-BLOCK_COLUMNS = Const("block_columns", Number(8))
+ROWS, COLUMNS = 32, 8  # of a block: a warp's threads share no row
 
 
 class Naive:
@@ -51,7 +52,8 @@ class Naive:
         """Make the program."""
         c = contraction_of(problem, target)
         if target == "cuda":
-            return c.program("naive", target, device, runtime_sizes, (BLOCK_ROWS, BLOCK_COLUMNS), (_threads(c),))
+            consts = Const("block_rows", Number(ROWS)), Const("block_columns", Number(COLUMNS))
+            return c.program("naive", target, device, runtime_sizes, consts, (_threads(c),))
         return c.program("naive", target, device, runtime_sizes, (), (_loops(c),))
 
 
@@ -80,10 +82,11 @@ def _threads(c: Contraction) -> Launch:
         Ref(ACC), Ref("a", (rows, Name(c.k))), Ref("b", (Name(c.k), columns)), where=Guard(inside, Number(0))
     )
     store = Assign(c.outputs(rows, columns), at_element(c.value, Ref(ACC)), where=Guard(inside))
-    grid = (
-        Axis("bn", parse(f"ceil({c.columns}/block_columns)")),
+    down, across = (
         Axis("bm", parse(f"ceil({c.rows}/block_rows)")),
+        Axis("bn", parse(f"ceil({c.columns}/block_columns)")),
     )
+    grid = grid_of(across, down, max(math.ceil(shape[c.columns] / COLUMNS) for shape in c.problem.shapes))
     body = (Declare(acc), For(c.k, Number(0), Name(c.depth), (product,)), store)
     return Launch("matmul", grid, body, parse("block_rows*block_columns"))
 

@@ -89,7 +89,7 @@ def _added_by_rows(block: Block) -> Launch:
     part = Ref("partial", (Name("part"), Name(c.m), columns))
     add = For("part", Number(0), Name("split_k"), (Assign(Ref(ACC), part, "+=", width, guard),), unroll=Name("split_k"))
     store = Assign(c.outputs(Name(c.m), columns), at_element(c.value, Ref(ACC)), "=", width, Guard(guard.condition))
-    grid = (Axis(c.m, Name(c.rows)), Axis("bn", parse(f"ceil({c.columns}/({ADDING}*vector))")))
+    grid = (Axis("bn", parse(f"ceil({c.columns}/({ADDING}*vector))")), Axis(c.m, Name(c.rows)))
     return Launch("combine", grid, (Declare(total), add, store), Number(ADDING))
 
 

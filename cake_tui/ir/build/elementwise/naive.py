@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from cake_tui.ir.build import Structure
+from cake_tui.ir.build._accesses import grid_of
 from cake_tui.ir.build.elementwise._problem import Elementwise, elementwise_of
 from cake_tui.ir.expr import Expr, Name, Number, Ref, Span, parse
 from cake_tui.ir.program import Assign, Axis, For, Guard, Launch, Program, Statement
@@ -52,7 +54,8 @@ def _threads(p: Elementwise) -> Launch:
     indices = (Name(p.m), columns) if p.m else (columns,)
     store = Assign(Ref(p.out, indices), p.value, where=Guard(parse(f"{p.n} < {p.columns}")))
     across = Axis("block", parse(f"ceil({p.columns}/{THREADS})"))
-    grid = (across, Axis(p.m, Name(p.rows))) if p.m else (across,)
+    blocks = max(math.ceil(shape[p.columns] / THREADS) for shape in p.problem.shapes)
+    grid = grid_of(across, Axis(p.m, Name(p.rows)), blocks) if p.m else (across,)
     return Launch("elements", grid, (store,), Number(THREADS))
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from cake_tui.ir.build import Structure
-from cake_tui.ir.build._accesses import constants, vectors, widest
+from cake_tui.ir.build._accesses import constants, grid_of, vectors, widest
 from cake_tui.ir.build.elementwise._problem import Elementwise, elementwise_of
 from cake_tui.ir.expr import Expr, Name, Number, Ref, Span, parse
 from cake_tui.ir.program import Assign, Axis, Buffer, Const, Copy, Declare, For, Guard, Launch, Program, Threads
@@ -62,11 +63,16 @@ class Vectorized:
         if p.m:
             consts = (*consts, Const("block_m", parse("threads_y*thread_m")))
         return p.program(
-            "vectorized", device, runtime_sizes, consts, _blocks(p), self.multiples(problem, knobs, target)
+            "vectorized",
+            device,
+            runtime_sizes,
+            consts,
+            _blocks(p, int(knobs["threads_x"]) * thread_n),
+            self.multiples(problem, knobs, target),
         )
 
 
-def _blocks(p: Elementwise) -> Launch:
+def _blocks(p: Elementwise, block_n: int) -> Launch:
     """Compute a tile into registers, then store it: all loads are on their way before the first store."""
     whole, across = (Name("block_n"),), Axis("bn", parse(f"ceil({p.columns}/block_n)"))
     threads, each, runs = (Name("threads_x"),), (Name("thread_n"),), (Name("vector"),)
@@ -80,7 +86,8 @@ def _blocks(p: Elementwise) -> Launch:
         each, runs = (Name("thread_m"), *each), (Number(1), *runs)  # type: ignore[assignment]
         spans = (Span(Number(0), Name("block_m"), "row"), *spans)  # type: ignore[assignment]
         inside, kept = f"bm*block_m + row < {p.rows} and {inside}", f"{p.m} < {p.rows} and {kept}"
-        grid = (across, Axis("bm", parse(f"ceil({p.rows}/block_m)")))  # type: ignore[assignment]
+        blocks = max(math.ceil(shape[p.columns] / block_n) for shape in p.problem.shapes)
+        grid = grid_of(across, Axis("bm", parse(f"ceil({p.rows}/block_m)")), blocks)  # type: ignore[assignment]
         place = Ref(p.out, (Span(parse("bm*block_m"), Name("block_m"), p.m), columns))
         count = "threads_x*threads_y"
     part = Buffer(PART, "register", p.dtype, whole, spread=Threads(threads, each, runs))  # type: ignore[arg-type]
