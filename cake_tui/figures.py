@@ -76,8 +76,11 @@ def percent(fraction: float | None, digits: int = 1, sign: bool = False) -> str:
 
 
 def gain(log_ratio: float | None) -> str:
-    """Speed-up in percent from ln(t_holder / t_candidate)."""
-    return percent(None if log_ratio is None else math.expm1(max(-50.0, min(50.0, log_ratio))), sign=True)
+    """Speed-up from ln(t_holder / t_candidate): ``+4.2 %``, from twice as fast on ``24.3×``."""
+    if log_ratio is None:
+        return UNKNOWN
+    faster = math.exp(max(-50.0, min(50.0, log_ratio)))
+    return ratio(faster) if faster >= 2 else percent(faster - 1, sign=True)
 
 
 def count(value: int) -> str:

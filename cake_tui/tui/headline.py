@@ -97,7 +97,7 @@ def _best(view: View) -> list[Part]:
         parts.append((85, ((figures.ratio(peer.ratio), tone), (f" {fmt.visible(name, 16)}{stale}", "dim"))))
     if history.session is not None and history.session.device.kind == "simulated":
         parts.append((97, (("SIMULATED figures", "warnword"),)))
-    noise = figures.percent(history.pair_noise, 1)
+    noise = figures.percent(history.pair_noise, 2)
     parts.append((50, (("pair noise ", "dim"), (noise, ""))))
     now = view.telemetry.latest
     if now is not None and now.error:  # the guard has no clock of the driver's: by which error, before all else of it
