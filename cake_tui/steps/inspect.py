@@ -33,6 +33,7 @@ LOOK_BACK = 128  # rows: older rounds have had their turn
 CHECKERS: tuple[Tool, ...] = ("memcheck", "racecheck")
 # What is gone with another user or another installation; anything else may work the next time.
 LASTING = ("no ncu", "no compute-sanitizer", "administrators alone", "backend has no")
+LOST = "device"  # the guard that pauses a run whose device is gone: no tool gets further than the run
 PATIENCE = 2  # failures of other kinds in a row
 
 
@@ -51,7 +52,7 @@ def after_round(ctx: Context) -> Events:
 
 def idle(ctx: Context) -> Events:
     """While nothing else is done (paused, stalled, done): look at the best, and meet what people asked for."""
-    if not ctx.executor.has_tools:
+    if not ctx.executor.has_tools or ctx.history.paused_by == LOST:
         return
     best = ctx.history.incumbent
     if best is not None and ctx.history.rows[best].sanitized is None and "memcheck" not in ctx.refused:

@@ -178,6 +178,15 @@ def test_a_paused_run_uses_the_time_once(tmp_path: Path, tools: Tools) -> None:
         assert list(inspect.idle(ctx)) == []
 
 
+def test_a_run_that_lost_its_device_asks_no_tool(tmp_path: Path, tools: Tools) -> None:
+    run = session(tmp_path, profile_share=0)
+    run.run(agent(), until=lambda event: isinstance(event, ev.RoundEnded))
+    run.record(ev.PausedByGuard(guard="device", reason="GPU is lost"))
+    with run.context(agent()) as ctx:
+        assert list(inspect.idle(ctx)) == []
+    assert tools.calls == []
+
+
 def test_errors_of_the_best_are_on_record_in_the_tools_words(tmp_path: Path, tools: Tools) -> None:
     tools.mode = "errors"
     run = session(tmp_path, profile_share=0)
