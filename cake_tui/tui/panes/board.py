@@ -22,6 +22,7 @@ from cake_tui.tui.views import View
 
 ORDERS = ("rank", "newest", "time", "gain", "error")
 FILTERS = ("all", "measured", "failed", "refused", "accepted", "injected")
+NARROW = 4  # cells in which an outcome is its glyph alone
 _HEADS = {"moves": "  moves", "": "  outcome"}
 
 
@@ -66,7 +67,10 @@ class Board(Pane):
         numbers = self._numbers(view.history)
         columns = _columns(width)
         lines: list[Line] = [
-            tuple((fmt.pad(_HEADS.get(name, name), size, right), "dim") for name, size, right in columns)
+            tuple(
+                (fmt.pad(_HEADS.get(name, name) if size > NARROW else "", size, right), "dim")
+                for name, size, right in columns
+            )
         ]
         room = height - 1
         if not numbers:
@@ -229,11 +233,12 @@ def _row(row: Row, rank: str, columns: list[tuple[str, int, bool]], view: View, 
     glyph, word, tone = fmt.outcome_mark(fmt.outcome_name(row.outcome, row.verdict, row.number))
     best = row.number == view.history.incumbent
     speedup = math.exp(min(700.0, row.standing)) if row.standing is not None else None
+    wordy = next(size for name, size, _ in columns if not name) > NARROW
     error = "" if row.max_abs_err is None else f"{row.max_abs_err:.1e}"
     cells = {
         "rank": (rank if row.time_us is not None else "", ""),
         "no": (f"#{row.number}", "strong" if best else ""),
-        "": (f"  {glyph} {word}", tone),
+        "": (f"  {glyph} {word}" if wordy else f"  {glyph}", tone),
         "time": (_time(row, view.history.epoch), "goodword" if best else ""),
         "gain": (figures.gain(row.gain) if row.gain is not None and row.number else "", tone if row.verdict else ""),
         "speed-up": (figures.ratio(speedup) if speedup is not None else "", ""),

@@ -14,13 +14,14 @@ from cake_tui.tui.format import Line
 from cake_tui.tui.screens.dialog import Dialog
 
 LONGEST = 500
+WIDEST = 128  # columns of a dialog
 
 
 class Ask(Dialog):
     """`send` gets the text, stripped; an empty one is not sent."""
 
     DEFAULT_CSS = """
-    Ask > Vertical { max-height: 7; }
+    Ask > Vertical { height: auto; max-height: 100%; }
     Ask Input { border: none; height: 1; padding: 0 1; background: ansi_default; color: ansi_default; }
     Ask Input:focus { border: none; background: ansi_default; }
     """
@@ -61,8 +62,18 @@ class Ask(Dialog):
 
     def on_mount(self) -> None:
         """The field takes the keys."""
+        self._fit()
         super().on_mount()
         self.input.focus()
+
+    def on_resize(self) -> None:
+        """As high as what is asked, at most as the terminal with the field."""
+        self._fit()
+        super().on_resize()
+
+    def _fit(self) -> None:
+        width, height = self.app.size
+        self.box.styles.height = max(1, min(1 + len(self.lines(min(width, WIDEST) - 2)), height - 3))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Send and close."""
