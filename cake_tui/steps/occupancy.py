@@ -30,9 +30,9 @@ class Fit(msgspec.Struct, frozen=True):
     waves: float
 
 
-def widest(plan: LaunchPlan) -> Launch:
-    """Return the launch with the most threads: the one that a figure for the whole plan speaks of."""
-    return max(plan.launches, key=lambda launch: math.prod(launch.grid) * math.prod(launch.block))
+def single(plan: LaunchPlan) -> Launch | None:
+    """Return the launch of a plan that has one; of several the compiler's report does not say which needs what."""
+    return plan.launches[0] if len(plan.launches) == 1 else None
 
 
 def fit(launch: Launch, device: Device, facts: StaticFacts) -> Fit | None:

@@ -40,7 +40,8 @@ def counters(
     busy = _share(least.flops, time_us, device.peak_gflops)
     facts = facts or StaticFacts()
     counted = [moves for moves in (facts.spill_stores, facts.spill_loads) if moves is not None]
-    launch = occupancy.widest(plan) if plan is not None and device.target == "cuda" else None
+    launches = plan.launches if plan is not None and device.target == "cuda" else ()
+    launch = occupancy.single(plan) if plan is not None and launches else None
     fit = occupancy.fit(launch, device, facts) if launch is not None else None
     return Profile(
         source="static" if memory is None and busy is None else "static+model",
@@ -53,8 +54,8 @@ def counters(
         bytes_moved=least.bytes_moved,
         flops=least.flops,
         imbalance_pct=imbalance_pct,
-        max_dynamic_smem_bytes=None if launch is None else launch.smem_bytes,
-        smem_static_bytes=facts.smem_static_bytes if launch is not None else None,
+        max_dynamic_smem_bytes=max((one.smem_bytes for one in launches), default=None),
+        smem_static_bytes=facts.smem_static_bytes if launches else None,
         blocks=None if launch is None else math.prod(launch.grid),
         threads=None if launch is None else math.prod(launch.block),
         occupancy_limit_pct=None if fit is None else fit.occupancy_pct,

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from cake_tui.model.device import Device
 from cake_tui.model.facts import StaticFacts
 from cake_tui.model.lowered import Launch, LaunchPlan
 from cake_tui.model.problem import Shape
-from cake_tui.steps.occupancy import fit, widest
+from cake_tui.steps.occupancy import fit, single
+from tests.cuda.recording import RECORDED, Recording, Taken
 
 H200 = Device(
     "cuda", "cuda", "NVIDIA H200", "GPU-1", "sm_90a", 132, threads_per_sm=2048, registers_per_sm=65536,
     smem_per_sm_bytes=233472, blocks_per_sm=32, capability=90,
 )  # fmt: skip
+
+
+def recorded() -> tuple[Taken, ...]:
+    """Kernels that Nsight Compute told of on an H200."""
+    return msgspec.json.decode(RECORDED.read_bytes(), type=Recording).taken
 
 
 def launch(threads: int, blocks: int = 1056, smem: int = 0) -> Launch:
@@ -59,6 +66,20 @@ def test_a_device_without_limits_gives_nothing() -> None:
     assert fit(launch(128), bare, StaticFacts(registers=32, smem_static_bytes=0)) is None
 
 
-def test_the_widest_launch_speaks_for_the_plan() -> None:
-    plan = LaunchPlan(Shape((("M", 1),)), (launch(32, 4), launch(256, 64), launch(1024, 1)))
-    assert widest(plan).block == (256, 1, 1)
+def test_only_a_plan_of_one_launch_says_whose_registers_they_are() -> None:
+    shape = Shape((("M", 1),))
+    assert single(LaunchPlan(shape, (launch(256, 64),))) == launch(256, 64)
+    assert single(LaunchPlan(shape, (launch(256, 64), launch(1024, 1)))) is None
+
+
+@pytest.mark.parametrize("one", recorded(), ids=lambda one: f"{one.rule}-{one.variant}")
+def test_formula_agrees_with_what_the_profiler_says_of_real_kernels(one: Taken) -> None:
+    told = one.profile
+    assert told is not None
+    assert told.threads is not None
+    assert told.blocks is not None
+    facts = StaticFacts(registers=told.regs_per_thread, smem_static_bytes=told.smem_static_bytes)
+    found = fit(launch(told.threads, told.blocks, told.max_dynamic_smem_bytes or 0), H200, facts)
+    assert found is not None
+    assert found.occupancy_pct == told.occupancy_limit_pct
+    assert found.waves == pytest.approx(told.waves, abs=0.006)
