@@ -79,6 +79,10 @@ class RecordedSurface:
         """Return a recorded time; raises KeyError for a schedule that has none."""
         return self._times[schedule]
 
+    def as_recorded(self, target_us: float) -> int:
+        """Say how many candidates the recorded run itself had until one was fast enough, candidate 0 among them."""
+        return 1 + next(at for at, time_us in enumerate(self._times.values()) if time_us <= target_us)
+
     def drawn(self, seed: int, target_us: float) -> int:
         """Random search: how many of the recorded candidates, in an order drawn anew, until one is fast enough."""
         order = [one for one in self._times if one.structure != "naive"]
