@@ -77,6 +77,8 @@ class Context:
     start: Schedule | None = None  # candidate 0; None: the kernel's first schedule
     subjects: dict[int, Binaries] = field(default_factory=dict)
     explained: dict[int, Explained] = field(default_factory=dict)
+    # (structure, term) that the cost model expected and a profiler did not find: rules hear no more of it
+    disproved: set[tuple[str, str]] = field(default_factory=set)
     refused: dict[str, str] = field(default_factory=dict)  # tool -> why it need not be tried again
     stumbled: dict[str, int] = field(default_factory=dict)  # tool -> failures in a row
     call_s: float = 3.0  # of the last call of a tool; before one was made, of a small one

@@ -102,7 +102,12 @@ def hints_of(ctx: Context) -> Hints:
 def evidence_of(ctx: Context, attempt: Attempt, outcome: Outcome, seen: Profile | None) -> Evidence:
     """Gather what was seen of a candidate that got as far as `attempt`."""
     paper = attempt.plan
-    terms: Iterable[tuple[str, float]] = paper.estimate.terms if paper.estimate is not None else ()
+    estimate = paper.estimate
+    terms: Iterable[tuple[str, float]] = (
+        ()
+        if estimate is None
+        else ((name, value) for name, value in estimate.terms if (estimate.structure, name) not in ctx.disproved)
+    )
     return Evidence(
         problem=ctx.history.problem,
         device=ctx.history.device,

@@ -34,6 +34,7 @@ CHECKERS: tuple[Tool, ...] = ("memcheck", "racecheck")
 # What is gone with another user or another installation; anything else may work the next time.
 LASTING = ("no ncu", "no compute-sanitizer", "administrators alone", "backend has no")
 LOST = "device"  # the guard that pauses a run whose device is gone: no tool gets further than the run
+DISPROVED = 0.25  # of what was expected, in ln units
 PATIENCE = 2  # failures of other kinds in a row
 
 
@@ -144,7 +145,9 @@ def _correct(ctx: Context, known: Explained, seen: Profile, row: Row) -> None:
         return
     terms = dict(known.estimate.terms)
     if "conflicts" in terms and seen.bank_conflict_share is not None:
-        terms["conflicts"] = -math.log(max(1.0 - seen.bank_conflict_share, 1.0 / 32.0))
+        expected, terms["conflicts"] = terms["conflicts"], -math.log(max(1.0 - seen.bank_conflict_share, 1.0 / 32.0))
+        if expected > 0.0 and terms["conflicts"] < DISPROVED * expected:
+            ctx.disproved.add((known.estimate.structure, "conflicts"))
     if "occupancy" in terms and seen.sm_occupancy_pct:
         terms["occupancy"] = math.log(min(seen.sm_occupancy_pct / 100.0, 1.0))
     if terms != dict(known.estimate.terms):

@@ -150,6 +150,7 @@ def test_counters_correct_what_the_cost_model_believed_of_bank_conflicts(tmp_pat
     with run.context(agent()) as ctx:
         for _ in range(4):  # as often as such a kernel is measured
             inspect._correct(ctx, known, Profile("ncu", bank_conflict_share=0.0), row)
+        assert ctx.disproved == {("tiled", "conflicts")}  # and rules hear no more of it
         free = msgspec.structs.replace(believed, terms=(("conflicts", 0.0),))
         assert ctx.correction.apply(free).predicted_us == pytest.approx(calm_us, rel=0.1)
 
