@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -103,7 +105,7 @@ class TestRoundings:
 
 
 # Function, operator: how a thread calls it, and what comes out. A cluster's takes what its blocks have.
-OPERATORS = {"Add": np.sum, "Multiply": np.prod, "Maximum": np.max, "Minimum": np.min}
+OPERATORS: dict[str, Callable[..., Any]] = {"Add": np.sum, "Multiply": np.prod, "Maximum": np.max, "Minimum": np.min}
 TOGETHER = {
     **{("block_reduce", name): f"value = block_reduce<{name}, 4>(value, scratch);" for name in OPERATORS},
     **{
@@ -115,7 +117,7 @@ TOGETHER = {
     },
     **{("block_pick", name): f"block_pick<{name}, 4>(value, index, scratch);" for name in ("Least", "Greatest")},
 }
-REDUCED = {**OPERATORS, "Least": np.min, "Greatest": np.max}
+REDUCED: dict[str, Callable[..., Any]] = {**OPERATORS, "Least": np.min, "Greatest": np.max}
 
 
 class TestReductions:

@@ -25,7 +25,8 @@ from tests.emulator import Fault, compiling
 from tests.emulator.judging import judge
 from tests.emulator.source import kernels_of
 from tests.ir.devices import H200
-from tests.ir.mutants import mutants
+from tests.ir.mutants import Mutant, mutants
+from tests.ir.surgery import get
 
 # By the name of a size, for kernels of any family; the last is for the others.
 ALIGNED = {"M": 64, "N": 128, "K": 96, "R": 6, "C": 4096, "": 64}
@@ -58,20 +59,32 @@ def _problem(kernel: str, sizes: Mapping[str, int]) -> Problem:
     return kernels.load(kernel, target="cuda", shapes=[shape])
 
 
+def _switches(kernel: str, structure: str) -> list[str]:
+    knobs = ir.knobs(_problem(kernel, DEEP), structure, "cuda", H200)
+    return [knob.name for knob in knobs if isinstance(knob.default, bool)]
+
+
 STRUCTURES = [
     (kernel, structure) for kernel in _names() for structure in ir.structures(_problem(kernel, ALIGNED), "cuda")
 ]
-# The first kernel of each family stands for the others.
+# The first kernel of each family stands for the others; a structure with a switch is two.
 FIRST = {_problem(kernel, ALIGNED).family: kernel for kernel in reversed(_names())}
-ONCE = [(kernel, structure) for kernel, structure in STRUCTURES if kernel in FIRST.values()]
+ONCE = [
+    (kernel, structure, switched)
+    for kernel, structure in STRUCTURES
+    if kernel in FIRST.values()
+    for switched in ("", *_switches(kernel, structure))
+]
 
 
 def _lowered(problem: Problem, program: Program | ir.Opaque) -> Lowered:
     return ir.lower(program, "cuda", H200.arch, problem.shapes)
 
 
-def _default(problem: Problem, structure: str, *, runtime: bool = False) -> Program | ir.Opaque:
+def _default(problem: Problem, structure: str, switched: str = "", *, runtime: bool = False) -> Program | ir.Opaque:
     schedule = ir.default_schedule(problem, structure, "cuda", H200)
+    if switched:
+        schedule = schedule.with_knobs({switched: not schedule.knob(switched)})
     return ir.build(problem, schedule, "cuda", H200, runtime_sizes=runtime)
 
 
@@ -120,10 +133,10 @@ def _size(draw: random.Random, most: int) -> int:
 # --- what is taken out is missed ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kernel", "structure"), ONCE)
-def test_each_line_that_orders_or_copies_is_needed(kernel: str, structure: str) -> None:
+@pytest.mark.parametrize(("kernel", "structure", "switched"), ONCE)
+def test_each_line_that_orders_or_copies_is_needed(kernel: str, structure: str, switched: str) -> None:
     problem = _problem(kernel, DEEP)
-    lowered = _lowered(problem, _default(problem, structure))
+    lowered = _lowered(problem, _default(problem, structure, switched))
     assert judge(lowered, problem, "integers") is None
     start = len(lowered.source) - len(kernels_of(lowered.source))
     places = list(ORDERING.finditer(lowered.source, start))
@@ -135,15 +148,17 @@ def test_each_line_that_orders_or_copies_is_needed(kernel: str, structure: str) 
         assert found.kind not in ("compile", "crash"), (place.group(), found)
 
 
-@pytest.mark.parametrize(("kernel", "structure"), ONCE)
-def test_what_the_laws_refuse_is_found(kernel: str, structure: str) -> None:
+@pytest.mark.parametrize(("kernel", "structure", "switched"), ONCE)
+def test_what_the_laws_refuse_is_found(kernel: str, structure: str, switched: str) -> None:
     problem = _problem(kernel, DEEP)
     found: list[tuple[str, Fault | None]] = []
-    program = _default(problem, structure)
+    program = _default(problem, structure, switched)
     assert isinstance(program, Program)
     for mutant in mutants(program):
         if mutant.kind == "index":
             continue  # many change nothing that can be seen: lowering takes the shorter side
+        if mutant.kind == "where" and _is_box(mutant):
+            continue  # the copy engine stays inside by itself
         assert laws.verify(mutant.program, H200)
         found.append((mutant.kind, judge(_lowered(problem, mutant.program), problem, "integers")))
     assert all(fault is not None for kind, fault in found if kind != "where")
@@ -153,10 +168,15 @@ def test_what_the_laws_refuse_is_found(kernel: str, structure: str) -> None:
     assert len(outside) >= 0.75 * sum(kind == "where" for kind, _ in found)
 
 
-@pytest.mark.parametrize(("kernel", "structure"), ONCE)
-def test_a_ring_made_one_buffer_is_a_race(kernel: str, structure: str) -> None:
+def _is_box(mutant: Mutant) -> bool:
+    (path,) = mutant.unprotected
+    return getattr(get(mutant.program, path), "kind", "") == "tma_copy"
+
+
+@pytest.mark.parametrize(("kernel", "structure", "switched"), ONCE)
+def test_a_ring_made_one_buffer_is_a_race(kernel: str, structure: str, switched: str) -> None:
     problem = _problem(kernel, DEEP)
-    written = ir.text_of(_default(problem, structure))
+    written = ir.text_of(_default(problem, structure, switched))
     if " ring" not in written:
         return
     for name in re.findall(r"shared (\w+): f32\[\w+, .* ring\n", written):
@@ -167,10 +187,10 @@ def test_a_ring_made_one_buffer_is_a_race(kernel: str, structure: str) -> None:
         assert name in found.where
 
 
-@pytest.mark.parametrize(("kernel", "structure"), ONCE)
-def test_a_wrong_parity_is_found(kernel: str, structure: str) -> None:
+@pytest.mark.parametrize(("kernel", "structure", "switched"), ONCE)
+def test_a_wrong_parity_is_found(kernel: str, structure: str, switched: str) -> None:
     problem = _problem(kernel, DEEP)
-    lowered = _lowered(problem, _default(problem, structure))
+    lowered = _lowered(problem, _default(problem, structure, switched))
     for phase in re.finditer(r"(\w+_phase = )(0|~0u);", lowered.source):
         other = "~0u" if phase[2] == "0" else "0"
         wrong = f"{lowered.source[: phase.start()]}{phase[1]}{other};{lowered.source[phase.end() :]}"
