@@ -9,19 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from cake_tui import ir
 from cake_tui.errors import Ended
-from cake_tui.ir.laws import verify
-from tests.ir.contractions import matmul
 from tests.ir.cuda_programs import NAMES, lowered
-from tests.ir.devices import H200
 
-NVCC = shutil.which("nvcc") or ("/usr/local/cuda/bin/nvcc" if Path("/usr/local/cuda/bin/nvcc").exists() else "")
-pytestmark = pytest.mark.skipif(not NVCC, reason="no nvcc: its path is not in PATH")
+NVCC = shutil.which("nvcc") or ""
+pytestmark = pytest.mark.skipif(not NVCC, reason="no nvcc in PATH")
 # nvcc takes most of a second each: what holds the most prelude functions is compiled always, the rest at full size.
 _ALWAYS = ("persistent_gemm", "kmeans_roles", "softmax_two_pass", "topk_rows")
-_STRUCTURES = ("naive", "tiled", "pipelined", "split_k", "warp_specialized")
-_ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a")
 
 
 def _compiled(source: str, options: tuple[str, ...], arch: str, folder: Path) -> str:
@@ -57,16 +51,3 @@ def test_a_program_compiles_for_its_architecture(name: str, tmp_path: Path) -> N
     except Ended as ended:
         pytest.skip(str(ended))
     _no_spills(_compiled(made.source, made.options, made.arch, tmp_path))
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("arch", _ARCHITECTURES)
-@pytest.mark.parametrize("build", ["full", "smoke"])
-@pytest.mark.parametrize("structure", _STRUCTURES)
-def test_a_structure_compiles_for_every_architecture(structure: str, build: str, arch: str, tmp_path: Path) -> None:
-    problem = matmul(1024, 1024, 1024)
-    schedule = ir.default_schedule(problem, structure, "cuda", H200)
-    program = ir.build(problem, schedule, "cuda", H200, runtime_sizes=build == "smoke")
-    assert not verify(program, H200)
-    made = ir.lower(program, "cuda", arch, problem.shapes)
-    _no_spills(_compiled(made.source, made.options, arch, tmp_path))
