@@ -218,9 +218,8 @@ class Inject(Dialog):
             about = ((f"  {fmt.visible(self._about(action), 400)}", "dim" + mark),)
         answer = self._answer(text) if action.usable else (("-", "dim"),)
         spans = tuple((said, tone + mark) for said, tone in answer)
-        return fmt.fit(
-            ((name, ("strong" if action.usable else "dim") + mark), *spans, *about, (" " * width, mark)), width
-        )
+        line = fmt.fit(((name, ("strong" if action.usable else "dim") + mark), *spans, *about), width)
+        return (*line[:-1], (line[-1][0], mark)) if line and not line[-1][0].strip() else line
 
     @staticmethod
     def _about(action: Action) -> str:
