@@ -11,6 +11,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
 MACHINE = Path(__file__).parent / "machine"
 FLAGS = ("-std=c++20", "-march=native")
 # -O1 keeps what is in registers out of sight of the checks and compiles quickly; -g1 gives lines to the reports.
@@ -124,3 +126,6 @@ def _hash(texts: Iterable[str]) -> str:
 @functools.cache
 def _compiler() -> str:
     return subprocess.run(["g++", "--version"], capture_output=True, text=True, check=False, timeout=60).stdout
+
+
+NEEDED = [pytest.mark.cc, pytest.mark.skipif(bool(missing()), reason=missing())]  # marks of tests that emulate

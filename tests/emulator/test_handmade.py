@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.emulator import compiling
+from tests.emulator.compiling import NEEDED
 from tests.emulator.handmade import HANDMADE, KERNELS, run, source_of
 
 MUTANTS = tomllib.loads(Path(__file__).with_name("mutants.toml").read_text(encoding="utf-8"))["mutant"]
 SIZES = [(64, 64, 64), (36, 52, 44)]
 ODD = (33, 17, 65)
 
-pytestmark = [pytest.mark.cc, pytest.mark.skipif(bool(compiling.missing()), reason=compiling.missing())]
+pytestmark = NEEDED
 
 
 @pytest.mark.parametrize("name", HANDMADE)

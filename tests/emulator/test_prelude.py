@@ -12,7 +12,8 @@ import pytest
 from cake_tui.ir.lower.cuda import prelude
 from cake_tui.model.lowered import Argument, Launch, LaunchPlan, Lowered
 from cake_tui.model.problem import Shape
-from tests.emulator import Array, Fault, compiling, emulate
+from tests.emulator import Array, Fault, emulate
+from tests.emulator.compiling import NEEDED
 from tests.emulator.source import emulated, has_instructions, rewrite, signature, with_prelude
 
 EDGES = (
@@ -31,8 +32,6 @@ EDGES = (
 FLOATS = np.concatenate(
     [np.random.default_rng(0).integers(0, 1 << 32, 4000, dtype=np.uint64), np.array(EDGES, np.uint64)]
 ).astype(np.uint32)
-
-needs_compiler = [pytest.mark.cc, pytest.mark.skipif(bool(compiling.missing()), reason=compiling.missing())]
 
 
 def test_each_function_with_instructions_is_emulated_and_no_other() -> None:
@@ -75,7 +74,7 @@ def _mapped(expression: str, out: str, x: Array) -> Array:
 
 
 class TestRoundings:
-    pytestmark = needs_compiler
+    pytestmark = NEEDED
 
     def test_halves_are_rounded_to_nearest_even(self) -> None:
         x = FLOATS.view(np.float32)
@@ -121,7 +120,7 @@ REDUCED: dict[str, Callable[..., Any]] = {**OPERATORS, "Least": np.min, "Greates
 
 
 class TestReductions:
-    pytestmark = needs_compiler
+    pytestmark = NEEDED
 
     def test_all_are_here(self) -> None:
         others = {"cluster_sync", "cluster_read"}
@@ -154,7 +153,7 @@ class TestReductions:
 
 
 class TestMatrices:
-    pytestmark = needs_compiler
+    pytestmark = NEEDED
 
     @pytest.mark.parametrize("kind", ["bf16", "f16"])
     def test_a_warp_multiplies_matrices(self, kind: str) -> None:

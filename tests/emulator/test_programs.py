@@ -12,7 +12,8 @@ from cake_tui.errors import Ended
 from cake_tui.ir import text
 from cake_tui.ir.laws import verify
 from cake_tui.ir.program import Program
-from tests.emulator import Fault, compiling, emulate
+from tests.emulator import Fault, emulate
+from tests.emulator.compiling import NEEDED
 from tests.ir.cuda_programs import CASES, parse, shape_of
 from tests.ir.mutants import mutants
 
@@ -20,7 +21,7 @@ from tests.ir.mutants import mutants
 # could do without, because the thread that writes an element is the one that reads it.
 SAME_THREAD = {("cp_async_groups", "(0, 4, 1) barrier"), ("tree_reduction", "(0, 22) barrier")}
 
-pytestmark = [pytest.mark.cc, pytest.mark.skipif(bool(compiling.missing()), reason=compiling.missing())]
+pytestmark = NEEDED
 
 
 def _judge(name: str, program: Program) -> Fault | None:

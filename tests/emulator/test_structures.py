@@ -21,7 +21,8 @@ from cake_tui.ir.program import Program
 from cake_tui.model.lowered import Lowered
 from cake_tui.model.problem import Problem
 from cake_tui.model.schedule import Schedule
-from tests.emulator import Fault, compiling
+from tests.emulator import Fault
+from tests.emulator.compiling import NEEDED
 from tests.emulator.judging import judge
 from tests.emulator.source import kernels_of
 from tests.ir.devices import H200
@@ -40,7 +41,7 @@ ORDERING = re.compile(
     r"(?:<[^>\n]*>)?\([^;]*\);(?=\n)"
 )
 
-pytestmark = [pytest.mark.cc, pytest.mark.skipif(bool(compiling.missing()), reason=compiling.missing())]
+pytestmark = NEEDED
 
 
 @functools.cache

@@ -12,7 +12,10 @@ from cake_tui import ir
 from cake_tui.ir import text
 from cake_tui.ir.program import Program
 from tests.emulator import Fault, emulate
+from tests.emulator.compiling import NEEDED
 from tests.ir.cuda_programs import CASES, Case, parse, shape_of
+
+pytestmark = NEEDED
 
 # Everything a program of these is made of is in another one too: they are run at full size only.
 _ALSO_ELSEWHERE = (
@@ -39,7 +42,6 @@ def _check(program: Program, case: Case) -> None:
             np.testing.assert_allclose(found[key], value, rtol=2e-5, atol=2e-5 * max(1.0, float(np.abs(value).max())))
 
 
-@pytest.mark.cc
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.soak] if name in _ALSO_ELSEWHERE else []) for name in CASES]
 )
@@ -47,7 +49,6 @@ def test_a_program_computes_what_it_says(name: str) -> None:
     _check(parse(name, CASES[name].sizes), CASES[name])
 
 
-@pytest.mark.cc
 @pytest.mark.parametrize(("stages", "unroll"), [(2, 8), (2, 1), (3, 4)])
 def test_fragments_read_ahead_are_the_right_ones(stages: int, unroll: int) -> None:
     source = text.render(parse("cp_async_ring", CASES["cp_async_ring"].sizes))
@@ -86,7 +87,6 @@ VALUES = {
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
-@pytest.mark.cc
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_functions_are_right_and_keep_a_nan(dtype: str) -> None:
     # All of them in one kernel: a compilation each would cost more than everything else.
@@ -112,7 +112,6 @@ def test_functions_are_right_and_keep_a_nan(dtype: str) -> None:
         np.testing.assert_allclose(found[out], expected, rtol=tolerance, atol=tolerance, err_msg=value)
 
 
-@pytest.mark.cc
 def test_parts_of_a_split_add_up_to_the_source() -> None:
     program = text.parse(
         """\
@@ -155,7 +154,6 @@ def _bf16(values: np.ndarray) -> np.ndarray:
     return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
 
 
-@pytest.mark.cc
 @pytest.mark.parametrize("warps", [1, 2, 4, 8])
 def test_matrix_instructions_add_every_product_once(warps: int) -> None:
     source = text.render(parse("mma_tensor_cores", {"M": 128, "N": 64, "K": 64}))
