@@ -22,7 +22,6 @@ Index thread_index() { return self->index; }
 Index block_index() { return self->block->index; }
 Index block_extent() { return launch->block; }
 Index grid_extent() { return launch->grid; }
-int cluster_rank() { return static_cast<int>(self->block - blocks.data()); }
 
 const void *in_block(const void *shared, int rank) {
   auto offset = static_cast<const char *>(shared) - self->block->arena;

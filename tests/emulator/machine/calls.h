@@ -25,7 +25,6 @@ Index thread_index() __attribute__((const));
 Index block_index() __attribute__((const));
 Index block_extent() __attribute__((const));
 Index grid_extent() __attribute__((const));
-int cluster_rank() __attribute__((const));
 const void *in_block(const void *shared, int rank);  // the same place in another block of the cluster
 
 void *shared_array(int key, const char *name, size_t bytes, size_t element, size_t align);
