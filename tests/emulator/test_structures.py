@@ -32,7 +32,7 @@ from tests.ir.surgery import get
 # By the name of a size, for kernels of any family; the last is for the others.
 ALIGNED = {"M": 64, "N": 128, "K": 96, "R": 6, "C": 4096, "": 64}
 ODD = {"M": 45, "N": 67, "K": 53, "R": 7, "C": 1003, "": 45}
-DEEP = {"M": 37, "N": 52, "K": 120, "R": 5, "C": 2404, "": 52}  # several laps of every loop
+DEEP = {"M": 37, "N": 52, "K": 248, "R": 5, "C": 2404, "": 52}  # several laps of every loop
 COMBINATIONS = 480
 # A statement on a line of its own that orders or moves; what a condition in front of it guards goes with it.
 ORDERING = re.compile(

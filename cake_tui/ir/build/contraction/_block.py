@@ -36,6 +36,7 @@ DEPTHS = (8, 16, 32, 64)
 PADS = (0, 1, 2, 4, 8)
 UNROLLS = (1, 2, 4, 8, 16, 32)
 BANDS = (1, 2, 4, 8, 16)
+SMALL = 32  # sums a thread
 RUN = 4  # columns that a thread holds side by side, where it holds so many
 
 # Blocks to begin with: threads_y, threads_x, thread_m, thread_n, and how near to the peak such a block gets when all
@@ -64,14 +65,15 @@ def block_knobs(
     rows, columns = problem.shapes[0][c.rows], problem.shapes[0][c.columns]
     lengths = [shape[name] for shape in problem.shapes for name in (c.columns, c.depth)]
     threads_y, threads_x, thread_m, thread_n, _ = max(blocks, key=lambda block: _filled(block, rows, columns, device))
+    deep = 32 if thread_m * thread_n <= SMALL else 16  # so that much work stands behind each wait
     return (
         Knob("threads_x", THREADS_X, threads_x),
         Knob("threads_y", THREADS_Y, threads_y),
         Knob("thread_m", EACH, thread_m),
         Knob("thread_n", EACH, thread_n),
-        Knob("block_k", DEPTHS, 16),
+        Knob("block_k", DEPTHS, deep),
         Knob("vector", vectors(c.dtype), widest(c.dtype, lengths)),
-        Knob("unroll", UNROLLS, 16),
+        Knob("unroll", UNROLLS, deep),
         Knob("pad", PADS, pad),
         Knob("band", BANDS, 1),
     )
