@@ -48,7 +48,7 @@ Loop = Generator[ev.Event | None, None, str]
 # What a power loss may take, for nothing was spent on it: the next step's end syncs it as well.
 CHATTER = (
     ev.RoundBegan, ev.RoundEnded, ev.GuardFired, ev.NoiseCalibrated, ev.IncumbentTimed, ev.PeerTimed, ev.Stalled,
-    ev.EvaluatorReplaced, ev.ProposalDropped, ev.StepLost, ev.Noticed, ev.Probed,
+    ev.EvaluatorReplaced, ev.ProposalDropped, ev.StepLost, ev.Noticed, ev.Probed, ev.Planned,
 )  # fmt: skip
 
 
