@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
 import signal
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,8 +21,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let a hang-up mean to the tests' processes what it does in a terminal, even where pytest runs under nohup."""
+    """Give the tests' processes device locks of their own, and a hang-up its usual meaning even under nohup."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    locks = tempfile.TemporaryDirectory(prefix="cake-tui-locks-")  # one a worker: they hold the same CPU
+    config.add_cleanup(locks.cleanup)
+    os.environ["CAKE_TUI_LOCKS"] = locks.name
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
