@@ -23,6 +23,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Give the tests' processes device locks of their own, and a hang-up its usual meaning even under nohup."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    for name in ("COLUMNS", "LINES"):  # that a worker is told; terminals of the tests have sizes of their own
+        os.environ.pop(name, None)
     locks = tempfile.TemporaryDirectory(prefix="cake-tui-locks-")  # one a worker: they hold the same CPU
     config.add_cleanup(locks.cleanup)
     os.environ["CAKE_TUI_LOCKS"] = locks.name
