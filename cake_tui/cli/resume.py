@@ -15,7 +15,7 @@ from cake_tui.cli._watch import run_engine
 from cake_tui.engine.process import Announce
 from cake_tui.errors import UserError
 from cake_tui.store.lock import busy, engine_of
-from cake_tui.store.snapshot import read_head
+from cake_tui.store.snapshot import fold
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +35,7 @@ def run(args: argparse.Namespace) -> int:
     if args.seed is not None and not 0 <= args.seed < 2**31:
         raise UserError(f"--seed: found {args.seed}, allowed: 0 to {2**31 - 1}")
     if engine_of(path) is not None:
-        head = read_head(path)
-        if head is None or head.summary.state != "paused":
+        if fold(path).history.state != "paused":  # with the journal's tail: a pause of just now counts
             raise busy(path)
         if values:
             names = ", ".join(f"{name}={value}" for name, value in values.items())
