@@ -7,6 +7,7 @@ from pathlib import Path
 from cake_tui.config import sessions_dir
 from cake_tui.engine.process import Started, Work, detach
 from cake_tui.errors import OK
+from cake_tui.store.lock import engine_of
 from cake_tui.tui import Look, has_screen
 from cake_tui.tui import view as open_viewer
 
@@ -34,9 +35,10 @@ def view(path: Path, *, read_only: bool = False, look: Look | None = None) -> in
 
 
 def come_back(path: Path) -> str:
-    """How to look at a session again, and how to end it."""
+    """How to look at a session again, and how to end it or to go on with it."""
     where = "" if path.parent == sessions_dir().absolute() else f" --sessions {path.parent}"
-    return f"come back: cake-tui attach {path.name}{where} · stop it: cake-tui stop {path.name}{where}"
+    words = ("stop it", "stop") if engine_of(path) is not None else ("go on", "resume")
+    return f"come back: cake-tui attach {path.name}{where} · {words[0]}: cake-tui {words[1]} {path.name}{where}"
 
 
 def _nobody(started: Started) -> None:

@@ -46,6 +46,21 @@ def test_the_board_is_filtered_by_words_while_they_are_typed(finished_sample: Sa
     play(app, script)
 
 
+def test_what_enter_opens_is_in_the_filtered_list(finished_sample: Sample) -> None:
+    app = app_of(finished_sample)
+
+    async def script(app: CakeApp, pilot: Pilot[int]) -> None:
+        await press(app, pilot, "4", "f", "f", "f")
+        rows = app.bridge.fold.history.rows
+        refused = [row.number for row in rows if row.outcome in ("Rejected", "Screened", "Repeated")]
+        assert "only refused" in text_of(app)
+        assert app.chosen in refused
+        await press(app, pilot, "enter")
+        assert re.search(rf"\b{app.chosen}\b", "".join(text_of(app).splitlines()[:4]))
+
+    play(app, script)
+
+
 def test_esc_while_typing_ends_the_filter_and_no_typed_key_acts(sample: Sample) -> None:
     app = app_of(sample)
 

@@ -115,6 +115,9 @@ class Board(Pane):
         self.filtered = FILTERS[(FILTERS.index(self.filtered) + 1) % len(FILTERS)]
         self.top = 0
         self.draw()
+        # What enter opens, and the feedback is about, must be in the list.
+        if self.view is not None and (order := self._numbers(self.view.history)) and self.view.selected not in order:
+            self.app.choose(order[0])  # type: ignore[attr-defined]
 
     def on_click(self, event: events.Click) -> None:
         """Choose the clicked row."""
