@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from cake_tui.backends._inputs import EXACT_SETS
 from cake_tui.backends._reference import U
+from cake_tui.model.facts import Agreement
 from cake_tui.model.outcome import CheckFailure
 from cake_tui.model.problem import Problem
 
@@ -122,3 +123,14 @@ def _largest(values: Array) -> float:
         return 0.0
     found = float(np.max(values))
     return found if found == found else float("inf")
+
+
+def agreed(passed: Sequence[Comparison], **known: Any) -> Agreement:
+    """Return what a check that passed says: the worst of its comparisons, and what else is `known` of it."""
+    return Agreement(
+        max_abs_err=max(one.max_abs_err for one in passed),
+        rel_err=max(one.rel_err for one in passed),
+        worst_unit=max(one.worst_unit for one in passed),
+        bound_share=max(one.bound_share for one in passed),
+        **known,
+    )

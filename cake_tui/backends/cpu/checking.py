@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 import numpy as np
 
-from cake_tui.backends._bounds import Comparison, compare, describe, failure_of, rule_of
+from cake_tui.backends._bounds import Comparison, agreed, compare, describe, failure_of, rule_of
 from cake_tui.backends._element import NAN_BITS, Element, pick
 from cake_tui.backends._inputs import EXACT_SETS, inputs_of, make_inputs, sets_of
 from cake_tui.backends._reference import Reference
@@ -24,7 +24,6 @@ from cake_tui.backends.cpu.runtime import Runtime
 from cake_tui.backends.cpu.state import ProcessState, mapped_bytes
 from cake_tui.backends.cpu.subject import Arm, Inputs, Libraries, touch
 from cake_tui.errors import Ended
-from cake_tui.model.facts import Agreement
 from cake_tui.model.jobs import Check, Checked
 from cake_tui.model.outcome import CheckFailure, WrongAnswer
 from cake_tui.model.problem import Shape
@@ -66,16 +65,11 @@ class Checker:
         for shape in shapes:
             self._shape = shape
             self._check_shape(shape)
-        worst = self._passed
-        return Checked(
-            Agreement(
-                max_abs_err=max(one.max_abs_err for one in worst), rel_err=max(one.rel_err for one in worst),
-                worst_unit=max(one.worst_unit for one in worst), bound_share=max(one.bound_share for one in worst),
-                input_sets=tuple(self._sets), shapes=tuple(shape.text for shape in shapes),
-                output_fingerprint=self._fingerprint, deterministic=self._deterministic, notes=tuple(self._notes),
-            ),
-            time.monotonic() - self._began,
+        agreement = agreed(
+            self._passed, input_sets=tuple(self._sets), shapes=tuple(shape.text for shape in shapes),
+            output_fingerprint=self._fingerprint, deterministic=self._deterministic, notes=tuple(self._notes),
         )  # fmt: skip
+        return Checked(agreement, time.monotonic() - self._began)
 
     def _check_shape(self, shape: Shape) -> None:
         baseline, smoke = self.job.depth == "baseline", self.job.depth == "smoke"

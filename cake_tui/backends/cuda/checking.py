@@ -16,7 +16,7 @@ import cupy
 import msgspec
 import numpy as np
 
-from cake_tui.backends._bounds import Comparison, describe, failure_of, rule_of
+from cake_tui.backends._bounds import Comparison, agreed, describe, failure_of, rule_of
 from cake_tui.backends._element import NAN_BITS
 from cake_tui.backends._inputs import DTYPES, EXACT_SETS, inputs_of, sets_of
 from cake_tui.backends.cuda.case import Case, Outputs, compare_on_device
@@ -25,7 +25,6 @@ from cake_tui.backends.cuda.memory import DTYPE_BYTES, LINE_BYTES, WORD_BYTES, B
 from cake_tui.backends.cuda.subject import Gpu
 from cake_tui.backends.cuda.vault import Values, Vault, dense
 from cake_tui.errors import Ended
-from cake_tui.model.facts import Agreement
 from cake_tui.model.jobs import Check, Checked, binary_path
 from cake_tui.model.outcome import CheckFailure, WrongAnswer
 from cake_tui.model.problem import Shape
@@ -66,16 +65,11 @@ class Checker:
             self._check_shape(shape)
         if self.vault.damaged():
             raise self.wrong("guard", "memory far from its buffers was written")
-        worst = self._passed
-        return Checked(
-            Agreement(
-                max_abs_err=max(one.max_abs_err for one in worst), rel_err=max(one.rel_err for one in worst),
-                worst_unit=max(one.worst_unit for one in worst), bound_share=max(one.bound_share for one in worst),
-                input_sets=tuple(self._sets), shapes=tuple(shape.text for shape in shapes),
-                output_fingerprint=self._fingerprint, deterministic=self._deterministic, notes=tuple(self._notes),
-            ),
-            time.monotonic() - self._began,
+        agreement = agreed(
+            self._passed, input_sets=tuple(self._sets), shapes=tuple(shape.text for shape in shapes),
+            output_fingerprint=self._fingerprint, deterministic=self._deterministic, notes=tuple(self._notes),
         )  # fmt: skip
+        return Checked(agreement, time.monotonic() - self._began)
 
     def _check_shape(self, shape: Shape) -> None:
         baseline, smoke = self.job.depth == "baseline", self.job.depth == "smoke"

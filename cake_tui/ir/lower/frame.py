@@ -9,7 +9,7 @@ from cake_tui.ir.expr import Binary, Call, Expr, Name, Number, Unary, names_in, 
 from cake_tui.ir.lower.indices import c_int, simpler
 from cake_tui.ir.lower.proofs import Proofs
 from cake_tui.ir.lower.writer import Writer
-from cake_tui.ir.program import Buffer, Program
+from cake_tui.ir.program import Buffer, For, Program
 from cake_tui.ir.refusal import refuse
 
 
@@ -113,6 +113,13 @@ class Frame:
         if value is None:
             raise refuse("lowering", what, c_int(expr), "a size that is constant in the source", step="lower")
         return value
+
+    def behind_last(self, loop: For) -> Expr:
+        """Return one more than the last value of a loop's variable where numbers tell it, else the loop's stop."""
+        start, stop, step = (self.proofs.number(self.tidy(expr)) for expr in (loop.start, loop.stop, loop.step))
+        if start is None or stop is None or not step:
+            return loop.stop
+        return Number(start + (stop - start - 1) // step * step + 1)
 
     def fresh(self, *wanted: str) -> Iterator[str]:
         """Yield made-up names that no name of the program hides."""

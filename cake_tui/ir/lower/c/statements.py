@@ -108,7 +108,7 @@ def _for(frame: CFrame, loop: For) -> None:
         else:
             lower_body(inner, loop.body)
         return
-    inner.declare(loop.variable, loop.start, _behind_last(frame, loop))
+    inner.declare(loop.variable, loop.start, frame.behind_last(loop))
     unroll = 1 if loop.unroll is None else frame.number(loop.unroll, "unroll")
     if unroll > 1:
         frame.writer.pragma(f"GCC unroll {unroll}")
@@ -117,14 +117,6 @@ def _for(frame: CFrame, loop: For) -> None:
     head = f"for (long {name} = {frame.c(loop.start)}; {name} < {frame.c(loop.stop, 4)}; {step})"
     with frame.writer.block(head):
         lower_body(inner, loop.body)
-
-
-def _behind_last(frame: CFrame, loop: For) -> Expr:
-    """Return one more than the last value of a loop's variable where numbers tell it, else the loop's stop."""
-    start, stop, step = (frame.proofs.number(frame.tidy(expr)) for expr in (loop.start, loop.stop, loop.step))
-    if start is None or stop is None or not step:
-        return loop.stop
-    return Number(start + (stop - start - 1) // step * step + 1)
 
 
 def _if(frame: CFrame, branch: If) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cake_tui.ir.expr import Binary, Expr, Name, Number, Ref
+from cake_tui.ir.expr import Binary, Name, Number, Ref
 from cake_tui.ir.lower.cuda.assignments import Map
 from cake_tui.ir.lower.cuda.asynchronous import (
     arrive_after_copies,
@@ -110,7 +110,7 @@ def _for(frame: CudaFrame, loop: For) -> None:
     if product is not None:
         lower_read_ahead(frame, loop, product)
         return
-    inner.declare(name, loop.start, behind_last(frame, loop))
+    inner.declare(name, loop.start, frame.behind_last(loop))
     if loop.unroll is not None:
         # Said for 1 too: left alone, the compiler unrolls short loops by itself.
         frame.writer.pragma(f"unroll {frame.number(loop.unroll, 'unroll')}")
@@ -138,14 +138,6 @@ def _slot(frame: CudaFrame, loop: For) -> str:
     frame.define(name, value)
     frame.aliased(name, value)
     return name
-
-
-def behind_last(frame: CudaFrame, loop: For) -> Expr:
-    """Return one more than the last value of a loop's variable where numbers tell it, else the loop's stop."""
-    start, stop, step = (frame.proofs.number(frame.tidy(expr)) for expr in (loop.start, loop.stop, loop.step))
-    if start is None or stop is None or not step:
-        return loop.stop
-    return Number(start + (stop - start - 1) // step * step + 1)
 
 
 def _if(frame: CudaFrame, branch: If) -> None:
