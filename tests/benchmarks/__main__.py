@@ -4,7 +4,7 @@
 
 ``session`` runs 150 effective candidates of matmul_bias_relu at 512 cubed (up to 8 minutes), ``engine`` a simulated
 one (seconds), ``store`` writes and folds 20,000 candidates. Further ones are run by themselves:
-``python -m tests.benchmarks.gate_cpu``, ``.agents``, ``.moves``, ``python -m tests.tui.measure``. With --keep the
+``python -m tests.benchmarks.gate``, ``.agents``, ``.moves``, ``python -m tests.tui.measure``. With --keep the
 figures go into ``tests/benchmarks/results.jsonl``.
 """
 
