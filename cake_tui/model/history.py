@@ -221,6 +221,7 @@ def _gated(h: History, e: ev.GateEnded) -> None:
         return
     row.step, row.gain, row.against = "gate", e.result.gain, e.against
     row.standing = _standing(h, e.against) + e.result.gain
+    row.behind = e.result.surely_slower
     if e.result.decision == "accept":
         row.time_us, row.epoch = e.result.candidate_us, h.epoch
     if h.incumbent == e.against:

@@ -75,6 +75,12 @@ class GateResult(msgspec.Struct, frozen=True, gc=False):
     holder_us: float
     stale_codes: tuple[str, ...] = ()
 
+    @property
+    def surely_slower(self) -> bool:
+        """Rejected as slower, by every pair of look 0 or by the upper bound; else only no gain was found."""
+        above = 2.0 * self.gain - self.gain_low  # the bounds lie alike on both sides
+        return self.decision == "reject" and (above < 0.0 or (self.looks == 0 and self.gain < 0.0))
+
 
 # Why a GPU's clock is what it is, by NVML's bits.
 THROTTLE_REASONS = {

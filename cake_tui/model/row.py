@@ -56,6 +56,7 @@ class Row(msgspec.Struct, omit_defaults=True, gc=False):
     max_abs_err: float | None = None
     bound_share: float | None = None
     labels: tuple[str, ...] = ()
+    behind: bool = False  # the gate found it surely slower than the holder, not only without a gain
     repeats: int | None = None
     profiled: bool = False  # the profiler was asked about it
     suspect: bool = False  # wrote where it should not, raced, or took its evaluator down
@@ -84,6 +85,17 @@ class Row(msgspec.Struct, omit_defaults=True, gc=False):
         self.proposal = Proposal(
             old.base, moves, _shared(old.reason), _shared(old.chosen_by), _shared(old.who), old.request  # type: ignore[arg-type]
         )  # fmt: skip
+
+    @property
+    def ended_as(self) -> str:
+        """How it ended, as people are told: outcome or verdict, ``no_gain`` where the gate found no more than that."""
+        if self.outcome is None:
+            return "in flight"
+        if self.number == 0 and self.outcome == "Measured":
+            return "baseline"
+        if self.verdict == "slower" and self.step == "gate" and not self.behind:
+            return "no_gain"
+        return self.verdict or self.outcome
 
     @property
     def in_flight(self) -> bool:
