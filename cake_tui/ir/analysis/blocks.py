@@ -8,7 +8,7 @@ Other loops are taken at once, their variable a span. Branches that the numbers 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from cake_tui.ir import program as ir
 from cake_tui.ir.analysis.alone import orders, unwritten
@@ -44,7 +44,7 @@ MOST_STEPS = 20_000  # of all agents together; what would come behind is not loo
 
 
 class Block:
-    """Blocks of a launch with known sizes: `clashes(corner)` runs the one at a place of the grid."""
+    """Blocks of a launch with known sizes: `clashes(places)` runs one of them."""
 
     def __init__(
         self,
@@ -60,6 +60,7 @@ class Block:
         self.sites = sites
         self.buffers = dict(buffers)
         self.roles: dict[str, ir.WarpRole] = {}
+        self.single: set[str] = set()  # roles of which one warp runs
         self.barriers: dict[str, ir.Barrier] = {}
         self.slots: dict[str, int] = {}
         for statement in walk_body(launch.body):
@@ -68,6 +69,8 @@ class Block:
                     self.buffers[buffer.name] = buffer
                 case ir.WarpRole(name=name):
                     self.roles[name] = statement
+                case ir.Role(name=name, who="one warp"):
+                    self.single.add(name)
                 case ir.Barrier(name=name, slots=slots):
                     self.barriers[name] = statement
                     self.slots[name] = max(1, self._number(slots))
@@ -86,17 +89,18 @@ class Block:
         self.walked: dict[Path, bool] = {}
         self.bounds: dict[Path, frozenset[str]] = {}  # names that a loop's range depends on
 
-    def clashes(self, corner: Mapping[str, Reach]) -> list[Clash]:
-        """Run the block whose grid axes have the values of `corner`; return what the machine found."""
-        self.spans = {**self.spans, **corner}
-        self.agents, self.waits, self.period = {}, {}, 0
+    def clashes(self, places: Iterable[Mapping[str, Reach]]) -> list[Clash]:
+        """Run a block at each place of the grid in turn, one or the tiles of a persistent one; return what was found."""
+        self.agents, self.waits = {}, {}
         if self.roles:
             for name, role in self.roles.items():
-                warps = self._number(role.last) - self._number(role.first) + 1
+                warps = 1 if name in self.single else self._number(role.last) - self._number(role.first) + 1
                 self.agents[name] = Agent(name, max(1, warps) * WARP, [])
         else:
             self.agents[""] = Agent("", self.threads, [])
-        self._body(self.launch.body, (self.index,), self.spans, None, Who.ALL)
+        for place in places:
+            self.spans, self.period = {**self.spans, **place}, 0
+            self._body(self.launch.body, (self.index,), self.spans, None, Who.ALL)
         if self.alone:
             return unwritten(self.agents[""].steps)
         arrivals = {name: max(1, self._number(barrier.arrivals)) for name, barrier in self.barriers.items()}
@@ -146,7 +150,7 @@ class Block:
         match statement:
             case ir.Role(name=name, body=body, who=mode):
                 if name in self.agents:
-                    self._body(body, path, spans, name, Who.ALL if mode == "all" else Who.ONE)
+                    self._body(body, path, spans, name, Who.ONE if mode == "one thread" else Who.ALL)
             case ir.For():
                 self._loop(statement, path, spans, role, who)
             case ir.If():
@@ -280,7 +284,7 @@ class Block:
                 if who is Who.ONE:
                     threads = 1
                 count = {"thread": threads, "warp": -(-threads // WARP), "role": 1}[once]
-                by = Who.ONE if once == "role" and threads > WARP else who
+                by = Who.ONE if once == "role" else who
                 yield Arrive(site, by, self._slot(name, slot, spans), count)
             case ir.Expect(name, slot, size) if name in self.slots:
                 yield Expect(site, who, self._slot(name, slot, spans), span_of(size, spans)[1])

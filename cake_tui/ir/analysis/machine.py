@@ -30,6 +30,7 @@ from cake_tui.ir.analysis.steps import (
 )
 from cake_tui.ir.program import WARP
 
+_NOTHING = Touch("", (), writes=False)
 GENERIC = ("", "cp")  # ordinary instructions and cp.async; tma and wgmma use the asynchronous proxy
 
 
@@ -54,6 +55,8 @@ class _Phase:
     copied: list[tuple[int, int]] = field(default_factory=list)
     release: int = 0
     over: list[int] = field(default_factory=list)  # what each finished phase released
+    passed: dict[int, list[int]] = field(default_factory=dict)  # waits for so many phases, once they are through
+    closer: int | None = None  # the site that ended the last phase
 
 
 @dataclass
@@ -67,7 +70,7 @@ class Agent:
     seen: int = 0  # known by every thread
     lead: int = 0  # known by the elected thread besides
     own: int = 0  # done by some thread of the agent
-    fenced: int = 0  # generic accesses ordered before the asynchronous proxy
+    led: int = 0  # done by the elected thread
     dirty: dict[str, int] = field(default_factory=dict)  # registers changed since the last mma fence
     open: dict[str, list[int]] = field(default_factory=dict)  # group: events not yet committed
     groups: dict[str, list[list[int]]] = field(default_factory=dict)  # group: commits in flight
@@ -90,6 +93,7 @@ class Machine:
         self.by_buffer: dict[str, list[_Event]] = {}
         self.written: dict[str, list[Box]] = {}
         self.clashes: list[Clash] = []
+        self.fences: list[tuple[int, int]] = []  # the fence, and what it orders before the asynchronous proxy
         self._reported: set[tuple[str, int, int | None]] = set()
 
     def run(self) -> list[Clash]:
@@ -129,7 +133,7 @@ class Machine:
         if isinstance(step, Meet):
             agent.waiting = step
             return False
-        if isinstance(step, Await) and not self._await(agent, step):
+        if isinstance(step, Await) and not self._await(index, agent, step):
             return False
         if isinstance(step, Do):
             self._do(index, agent, step)
@@ -145,12 +149,12 @@ class Machine:
             phase = self._phase(step.barrier)
             phase.pending_bytes += step.size_bytes
             phase.expected.append((step.site, step.size_bytes))
-            self._arrive(agent, step.barrier, 1, step)
+            self._arrive(agent, step.barrier, 1, Expect(step.site, Who.ONE, step.barrier, step.size_bytes))
         elif isinstance(step, Forget):
             self.written.pop(step.buffer, None)
         elif isinstance(step, Fence):
             if step.kind == "async":
-                agent.fenced |= agent.own | agent.seen | agent.lead
+                self._fence(index, agent, step)
             else:
                 agent.dirty.clear()
         agent.at += 1
@@ -166,11 +170,28 @@ class Machine:
             self._within(step)
         for touch in step.touches:
             event = self._record(index, step.site, touch, "", self._known(agent, step.who), over=True)
-            agent.own |= event.bit
-            if step.who is Who.ONE or agent.threads == 1:
-                agent.lead |= event.bit
+            self._did(agent, step, event.bit)
             if touch.private and touch.writes:
                 agent.dirty[touch.buffer] = step.site
+
+    def _did(self, agent: Agent, step: Step, bit: int) -> None:
+        agent.own |= bit
+        if step.who is Who.ONE or agent.threads == 1:
+            agent.lead |= bit
+            agent.led |= bit
+
+    def _fence(self, index: int, agent: Agent, step: Fence) -> None:
+        """Each thread's fence orders what that thread did before, for those who know of the fence."""
+        mine = agent.own if step.who is Who.ALL else agent.led
+        event = self._mark(index, step)
+        self.fences.append((event, mine))
+        self._did(agent, step, event)
+
+    def _mark(self, index: int, step: Step) -> int:
+        """A thing that happens and touches no buffer; return its bit."""
+        event = _Event(step.site, _NOTHING, index, bit=1 << len(self.events))
+        self.events.append(event)
+        return event.bit
 
     def _within(self, step: Do) -> None:
         """One statement whose threads read what others of them write: two different tiles of a buffer that overlap."""
@@ -194,23 +215,25 @@ class Machine:
             phase.release |= event.bit
         phase.pending_bytes -= step.size_bytes
         phase.copied.append((step.site, step.size_bytes))
-        self._flip(step.barrier, phase)
+        self._flip(step, step.barrier, phase)
 
     def _drain(self, agent: Agent, step: Drain) -> None:
         groups = agent.groups.setdefault(step.group, [])
         while len(groups) > step.keep:
             for bit in groups.pop(0):
                 self.events[bit.bit_length() - 1].over = True
-                agent.own |= bit
-                if step.who is Who.ONE or agent.threads == 1:
-                    agent.lead |= bit
+                self._did(agent, step, bit)
 
-    def _await(self, agent: Agent, step: Await) -> bool:
-        if step.phases <= 0:
-            return True
-        over = self._phase(step.barrier).over
+    def _await(self, index: int, agent: Agent, step: Await) -> bool:
+        phase = self._phase(step.barrier)
+        over = phase.over
         if len(over) < step.phases:
             return False
+        if len(over) > step.phases:
+            self._report(Clash("overrun", step.site, phase.closer, step.barrier[0]))
+        passed = self._mark(index, step)
+        self._did(agent, step, passed)
+        phase.passed.setdefault(step.phases, []).append(passed)
         released = 0
         for mask in over[: step.phases]:
             released |= mask
@@ -229,9 +252,9 @@ class Machine:
         if phase.arrived > phase.arrivals:
             self._report(Clash("arrivals", step.site, None, barrier[0], (), phase.arrived, phase.arrivals))
             phase.arrived = phase.arrivals
-        self._flip(barrier, phase)
+        self._flip(step, barrier, phase)
 
-    def _flip(self, barrier: tuple[str, int], phase: _Phase) -> None:
+    def _flip(self, step: Step, barrier: tuple[str, int], phase: _Phase) -> None:
         if phase.arrived < phase.arrivals:
             return
         asked, given = sum(size for _, size in phase.expected), sum(size for _, size in phase.copied)
@@ -242,6 +265,12 @@ class Machine:
                 return
         elif phase.pending_bytes < 0:
             self._report(Clash("bytes", phase.expected[0][0], phase.copied[-1][0], barrier[0], (), asked, given))
+        # A wait tells odd phases from even ones only: whoever waits for the last one must be through before this ends.
+        for passed in phase.passed.pop(len(phase.over), ()):
+            if not passed & phase.release:
+                waiting = self.events[passed.bit_length() - 1].site
+                self._report(Clash("overrun", waiting, step.site, barrier[0]))
+        phase.closer = step.site
         phase.over.append(phase.release)
         phase.arrived = phase.pending_bytes = phase.release = 0
         phase.expected, phase.copied = [], []
@@ -275,13 +304,11 @@ class Machine:
         return moved
 
     def _join(self, agents: list[Agent]) -> None:
-        known = fenced = 0
+        known = 0
         for agent in agents:
             known |= agent.seen | agent.lead | agent.own
-            fenced |= agent.fenced
         for agent in agents:
             agent.seen |= known
-            agent.fenced |= fenced
             self._leave(agent)
 
     def _leave(self, agent: Agent) -> None:
@@ -324,7 +351,12 @@ class Machine:
                 self._check_private(index, step, touch, event, unit)
             elif not event.bit & known and not self._own(index, touch, event, unit):
                 self._clash(step, touch, event, unit)
-            elif unit in ("tma", "mma") and not touch.writes and event.unit in GENERIC and not self._is_fenced(event):
+            elif (
+                unit in ("tma", "mma")
+                and not touch.writes
+                and event.unit in GENERIC
+                and not self._is_fenced(event, known)
+            ):
                 self._report(Clash("unfenced", step.site, event.site, touch.buffer, touch.box))
         if unit == "mma" and touch.private and touch.buffer in agent.dirty:
             self._report(Clash("unfenced", step.site, agent.dirty[touch.buffer], touch.buffer, touch.box, note="mma"))
@@ -339,8 +371,8 @@ class Machine:
             return False
         return touch.box == event.touch.box or touch.own == "atomic"
 
-    def _is_fenced(self, event: _Event) -> bool:
-        return any(event.bit & agent.fenced for agent in self.agents)
+    def _is_fenced(self, event: _Event, known: int) -> bool:
+        return any(fence & known and event.bit & before for fence, before in self.fences)
 
     def _clash(self, step: Step, touch: Touch, event: _Event, unit: str) -> None:
         if event.unit and event.touch.writes:

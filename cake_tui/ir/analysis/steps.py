@@ -130,7 +130,17 @@ class Clash:
     """What the machine found: `kind`, the site left unprotected, the other site, and the buffer with the elements."""
 
     kind: Literal[
-        "unwaited", "unfenced", "race", "refill", "unwritten", "stuck", "bytes", "arrivals", "unfinished", "slot"
+        "unwaited",
+        "unfenced",
+        "race",
+        "refill",
+        "unwritten",
+        "stuck",
+        "bytes",
+        "arrivals",
+        "overrun",
+        "unfinished",
+        "slot",
     ]
     site: int
     other: int | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import product
 
@@ -15,6 +15,7 @@ from cake_tui.ir.analysis.coverage import Reached, reached
 from cake_tui.ir.analysis.intervals import span_of
 from cake_tui.ir.analysis.spans import numbers_of, sample_sizes, spans_of
 from cake_tui.ir.analysis.steps import Clash
+from cake_tui.ir.analysis.tiles import FEWEST_TILES, tiles_of
 from cake_tui.ir.expr import Expr, names_in
 from cake_tui.ir.program import DTYPE_BYTES, WARP, Buffer, Launch, Program, Statement, inner_axis
 from cake_tui.ir.text import line_numbers
@@ -230,10 +231,19 @@ class Subject:
         found: dict[tuple[str, int, int | None], Clash] = {}
         for index, launch in enumerate(self.program.launches):
             block = Block(launch, index, self.buffers(index), self.spans, self.site_of)
-            for corner in self._corners(launch):
-                for clash in block.clashes(corner):
+            for places in self._places(launch):
+                for clash in block.clashes(places):
                     found.setdefault((clash.kind, clash.site, clash.other), clash)
         return list(found.values())
+
+    def _places(self, launch: Launch) -> Iterator[Iterable[dict[str, Reach]]]:
+        """Where each block that is run works: at one place of the grid, or a persistent one at its tiles in turn."""
+        if launch.persistent is None:
+            yield from ([corner] for corner in self._corners(launch))
+            return
+        late = any(size.value is None for size in self.program.sizes)
+        for block in dict.fromkeys((0, max(1, self.number(launch.persistent)) - 1)):
+            yield tiles_of(launch, block, self.spans, at_least=FEWEST_TILES if late else 1)
 
     def _corners(self, launch: Launch) -> list[dict[str, Reach]]:
         """Blocks to run: the first; the last where loops depend on the block; all ends where branches do."""

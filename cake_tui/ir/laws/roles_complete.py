@@ -99,7 +99,14 @@ def _one(subject: Subject, path: Path, role: ir.WarpRole, taken: dict[int, str],
 
 
 def _bodies(subject: Subject, index: int, roles: list[tuple[Path, ir.WarpRole]]) -> Iterator[Diagnostic]:
-    with_body = {item.name for path, item in subject.sites if path[0] == index and isinstance(item, ir.Role)}
+    with_body: dict[str, str] = {}
+    for path, item in subject.sites:
+        if path[0] != index or not isinstance(item, ir.Role):
+            continue
+        if "one warp" in (who := {with_body.setdefault(item.name, item.who), item.who}) and len(who) > 1:
+            yield subject.refuse(
+                NAME, path, f"role {item.name} is run by one warp here and not there", "one or the other"
+            )
     seen: set[str] = set()
     for path, role in roles:
         if role.name in seen:

@@ -1,11 +1,14 @@
-"""Every wait ends: a barrier gets exactly the arrivals it counts in each phase, and all its threads reach it."""
+"""Every wait ends: a barrier gets exactly the arrivals it counts in each phase, and all its threads reach it.
+
+A wait tells a barrier's odd phases from the even ones and no more: two phases must not be over before it looks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from cake_tui.ir import program as ir
-from cake_tui.ir.laws._clashes import clashes_of
+from cake_tui.ir.laws._clashes import clashes_of, line_of
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._subject import Subject
 from cake_tui.model.diagnostic import Diagnostic
@@ -35,6 +38,10 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
         yield subject.refuse(
             NAME, path, found, needed, limit=f"{unit}:{name}", asked=float(asked), available=float(available), unit=unit
         )
+    for clash in clashes_of(subject, "overrun"):
+        path = subject.sites[clash.site][0]
+        found = f"the next phase of {clash.buffer} may end too, by {line_of(subject, clash.other)}, before this looks"
+        yield subject.refuse(NAME, path, found, "a wait by whoever ends that phase for what comes behind this one")
 
 
 PLUGIN: Law = Law(NAME, check)
