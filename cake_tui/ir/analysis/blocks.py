@@ -90,7 +90,7 @@ class Block:
         self.bounds: dict[Path, frozenset[str]] = {}  # names that a loop's range depends on
 
     def clashes(self, places: Iterable[Mapping[str, Reach]]) -> list[Clash]:
-        """Run a block at each place of the grid in turn, one or the tiles of a persistent one; return what was found."""
+        """Run a block at each place in turn, one or the tiles of a persistent one; return what the machine found."""
         self.agents, self.waits = {}, {}
         if self.roles:
             for name, role in self.roles.items():
