@@ -20,7 +20,7 @@ Array = npt.NDArray[Any]
 Inputs = Mapping[str, Array]
 Case = tuple[str, float, str, str]
 
-MOST_ROWS = 128  # of the axes that are not summed: the figures do not hang on them
+MOST_ROWS = 128  # of each axis that is not summed (its square of a lone one): the figures do not hang on them
 LONG_SUM = 4096  # beyond it still fewer, or term after term takes too long
 BLOCK = 32
 SEED = 20_211
@@ -73,11 +73,10 @@ def _wrong_cases(problem: Problem, referee: Referee, judge: _Judge, sets: list[_
     value = np.asarray(default.reference.values[judge.output], np.float64)
     cases = []
     constant = float(np.median(value)) if value.size else 0.0
-    known: tuple[tuple[str, Array], ...] = (
-        ("zeros", np.zeros_like(value)),
-        ("a constant", np.full_like(value, constant)),
-    )
-    for name, answer in known:
+    known = {"zeros": np.zeros_like(value)}
+    if value.size != 1:  # one number is a constant
+        known["a constant"] = np.full_like(value, constant)
+    for name, answer in known.items():
         result = judge.compare(answer, default)
         for bound, share in (("tolerance_abs", result.absolute_share), ("tolerance_units", result.units_share)):
             cases.append(_refused(f"{name}, by {bound} alone", share))
@@ -175,11 +174,13 @@ def _sum(problem: Problem, referee: Referee, inputs: Inputs, block: int, backwar
 
 def _small(problem: Problem, shape: Shape) -> Shape:
     """Cut the sizes that are not summed over; the length of the sums stays."""
-    if operands(problem) is None or problem.reference is not None or contracted_length(problem, shape) < 1:
+    if problem.reference is not None or contracted_length(problem, shape) < 1:
         return shape
     most = MOST_ROWS if contracted_length(problem, shape) <= LONG_SUM else MOST_ROWS // 4
     summed = {name.upper() for name in contracted_axes(problem)} | set(contracted_axes(problem))
-    return Shape(tuple((name, size if name in summed else min(size, most)) for name, size in shape.sizes))
+    free = [name for name, _ in shape.sizes if name not in summed]
+    most = most if summed or len(free) > 1 else most * most
+    return Shape(tuple((name, min(size, most) if name in free else size) for name, size in shape.sizes))
 
 
 def _refused(name: str, share: float) -> Case:

@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from cake_tui import kernels
 from cake_tui.backends._reference import Referee
 from cake_tui.backends._selftest import self_test
 from cake_tui.errors import UserError
@@ -106,3 +107,14 @@ def test_reference_text_is_used_and_its_mistakes_are_the_users() -> None:
 def test_family_without_a_reference_is_a_users_mistake() -> None:
     with pytest.raises(UserError, match=r"reference\.py"):
         verdict(msgspec.structs.replace(problem_of(), family="reduction"))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "sizes"), [("bias_gelu", (1 << 20, 1 << 14)), ("row_sum", (1 << 20, 4096)), ("row_sum", (1, 1))]
+)
+def test_sizes_that_are_not_summed_cost_no_time(kernel: str, sizes: tuple[int, int]) -> None:
+    problem = kernels.load(kernel, target="cuda", shapes=[])
+    names = [name for name, _ in problem.shapes[-1].sizes]
+    huge = Shape(tuple(zip(names, sizes)))  # 64 GB and 16 GB of float32: more than can be drawn here
+    result = verdict(msgspec.structs.replace(problem, shapes=(huge,)))
+    assert result.passed, result.cases
