@@ -32,9 +32,11 @@ from cake_tui.menu import Menu
 from cake_tui.model.history import History
 from cake_tui.model.move import Move, Proposal
 from cake_tui.model.schedule import KnobValue
+from cake_tui.toml import read_text
 
 NAME = "script"
 LONGEST_DELAY_S = 86_400.0
+LARGEST_BYTES = 64 << 20
 
 
 class ScriptStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"raised": "raise"}):
@@ -111,10 +113,9 @@ def _value(word: str) -> KnobValue:
 def read(path: Path) -> Script:
     """Read a script; raises UserError with the file and what is wrong in it."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else "not UTF-8 text"
-        raise UserError(f"script {path}: cannot be read: {why}") from None
+        text = read_text(path, LARGEST_BYTES)
+    except UserError as error:
+        raise UserError(f"script {error}") from None
     try:
         value: Any = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
         script = msgspec.convert({"step": value} if isinstance(value, list) else value, Script)

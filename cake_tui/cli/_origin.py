@@ -14,7 +14,8 @@ from cake_tui.model import layout
 from cake_tui.model.schedule import KnobValue, Schedule
 from cake_tui.store import name as names
 from cake_tui.store.files import write_whole
-from cake_tui.store.snapshot import fold
+from cake_tui.store.snapshot import fold_session
+from cake_tui.toml import read_text
 
 _SCHEDULE = re.compile(r"(?P<structure>[A-Za-z][\w-]*)\((?P<knobs>[^()]*)\)\s*\Z")
 _PROVENANCE = re.compile(r'"schedule"\s*:\s*"((?:[^"\\]|\\.)*)"')
@@ -57,7 +58,7 @@ def origin_of(text: str, folder: Path) -> Origin:
 
 
 def _of_session(text: str, path: Path, number: str) -> Origin:
-    history = fold(path).history
+    history = fold_session(path).history
     if number and not number.isdigit():
         raise UserError(f'--from: found candidate "{number}", allowed: a number from 0 to {len(history.rows) - 1}')
     wanted = int(number) if number else history.incumbent
@@ -74,11 +75,9 @@ def _of_session(text: str, path: Path, number: str) -> Origin:
 
 def _of_file(text: str, path: Path) -> Origin:
     try:
-        if path.stat().st_size > _LARGEST:
-            raise UserError(f"--from: {path}: {path.stat().st_size} bytes, allowed: at most {_LARGEST}")
-        content = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"--from: {path}: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}") from None
+        content = read_text(path, _LARGEST).replace("\r\n", "\n")
+    except UserError as error:
+        raise UserError(f"--from: {error}") from None
     schedule = _schedule_of(content.strip())
     if schedule is not None:
         return Origin(text, schedule)

@@ -8,6 +8,13 @@ from typing import Any
 import msgspec
 
 
+def print_json_line(value: Any) -> None:
+    """Write a value as one line of JSON to stdout, at once."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
+    sys.stdout.buffer.flush()
+
+
 def print_json(value: Any) -> None:
     """Write a value (plain or one of the model's) as indented JSON and a newline to stdout."""
     encoded = msgspec.json.format(msgspec.json.encode(value), indent=2)

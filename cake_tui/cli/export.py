@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     """Export and say where the file is and what its kernel is."""
     wanted: Exporter | None = registry.load("exporters", args.format) if args.format else None
     folder = name.find(args.name, args.sessions)
-    fold = snapshot.fold(folder)
+    fold = snapshot.fold_session(folder)
     bundle = export.bundle(folder, fold.history, args.candidate, allow_simulated=args.allow_simulated)
     exporter: Exporter = wanted or registry.load("exporters", bundle.lowered.target)
     path = args.output or Path(f"{args.name}-{bundle.candidate}{exporter.suffix}")

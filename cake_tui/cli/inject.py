@@ -16,7 +16,10 @@ from cake_tui.cli._session import add_session_arguments, ask, folder_of
 from cake_tui.errors import UserError
 from cake_tui.menu import LiveMenu
 from cake_tui.menu.words import typed_values
-from cake_tui.store.snapshot import fold
+from cake_tui.store.snapshot import fold_session
+from cake_tui.toml import read_text
+
+_MOST = 1_000_000  # characters of an action on standard input
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,9 +40,7 @@ def run(args: argparse.Namespace) -> int:
     if args.values is not None:
         body = _values(args.values)
         return ask(args, "actions", body, done=f"set {args.values}; the next round may use them")
-    history = fold(folder_of(args)).history
-    if history.session is None:
-        raise UserError(f'session "{args.name}" has no record yet')
+    history = fold_session(folder_of(args)).history
     moves = LiveMenu(None, history.problem, history.device).current(history).parse_moves(args.move)
     text = " + ".join(move.text for move in moves)
     done = f"queued {text} as {{id}}; take it back: cake-tui undo {args.name}"
@@ -48,9 +49,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _read(name: str) -> str:
     try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"--add: {name}: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}") from None
+        return sys.stdin.read(_MOST) if name == "-" else read_text(Path(name))
+    except UnicodeDecodeError:
+        raise UserError("--add: what came on standard input is no UTF-8 text") from None
+    except UserError as error:
+        raise UserError(f"--add: {error}") from None
 
 
 def _values(text: str) -> dict[str, object]:

@@ -8,13 +8,12 @@ from cake_tui import figures
 from cake_tui.cli import Command
 from cake_tui.cli._output import print_json
 from cake_tui.cli._session import add_session_arguments, folder_of
-from cake_tui.errors import DAMAGED, OK, UserError
-from cake_tui.model import layout
+from cake_tui.errors import OK, UserError
 from cake_tui.model.history import History
 from cake_tui.model.row import Row
 from cake_tui.store.line import visible
 from cake_tui.store.progress import seen_now
-from cake_tui.store.snapshot import fold
+from cake_tui.store.snapshot import fold_session
 from cake_tui.store.summary import Summary, summarise
 
 
@@ -28,10 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Fold the journal and print."""
     path = folder_of(args)
-    made = fold(path)
+    made = fold_session(path)
     history = made.history
-    if history.session is None:
-        raise UserError(f"{path / layout.JOURNAL} holds no session", DAMAGED)
     if args.candidate is not None:
         row = _row(history, args.candidate)
         if args.json:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 import time
 from collections import deque
-from collections.abc import Iterator
-
-import msgspec
 
 from cake_tui.cli import Command
+from cake_tui.cli._output import print_json_line
 from cake_tui.cli._session import add_session_arguments, folder_of
 from cake_tui.errors import OK, UserError
 from cake_tui.model.state import ENDED
@@ -33,21 +31,22 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"-n: found {args.lines}, allowed: 0 or more")
     path = folder_of(args)
     progress = Progress(path)
-    for line in deque(_lines(progress, args.json), maxlen=args.lines):
-        print(line)
+    found, say = (progress.events, print_json_line) if args.json else (progress.lines, _say)
+    for one in deque(found(), maxlen=args.lines):
+        say(one)
+    progress.refuse_without_session()
     while args.follow:
         alive = engine_of(path) is not None
-        for line in _lines(progress, args.json):
-            print(line, flush=True)
+        for one in found():
+            say(one)
         if not alive or progress.history.state in ENDED:
             break
         time.sleep(_POLL_S)
     return OK
 
 
-def _lines(progress: Progress, as_json: bool) -> Iterator[str]:
-    """What was appended since the last call: events as they are on record, or in words."""
-    return (msgspec.json.encode(event).decode() for event in progress.events()) if as_json else progress.lines()
+def _say(line: object) -> None:
+    print(line, flush=True)
 
 
 PLUGIN: Command = Command("cake-tui tail first -f", add_arguments, run)

@@ -29,10 +29,12 @@ from cake_tui.model.device import Device, Target
 from cake_tui.model.facts import Agreement
 from cake_tui.model.jobs import BuildJob, Check, NotBuilt, Subject
 from cake_tui.steps import check
+from cake_tui.toml import read_text
 
 SEED = 20_260_101
 BACKENDS: dict[Target, str] = {"c": "cpu", "cuda": "cuda"}
 HARNESS_LIMIT_S = 600.0
+LARGEST_BYTES = 64 << 20
 
 
 class Verified(msgspec.Struct, frozen=True):
@@ -98,11 +100,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}; name a file that cake-tui export wrote") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: not UTF-8 text; name a file that cake-tui export wrote") from None
+        return read_text(path, LARGEST_BYTES).replace("\r\n", "\n")
+    except UserError as error:
+        raise UserError(f"{error}; name a file that cake-tui export wrote") from None
 
 
 def _exporter(path: Path, name: str | None) -> Exporter:

@@ -24,7 +24,7 @@ from cake_tui.monitors import Monitor
 from cake_tui.store import snapshot
 from cake_tui.store.clock import Clocks, GapWatch, seconds_since
 from cake_tui.store.disk import DiskBound, Keep
-from cake_tui.store.files import NO_SPACE, free_bytes
+from cake_tui.store.files import NO_SPACE, NOT_ALLOWED, free_bytes
 from cake_tui.store.inbox import Inbox, new_id
 from cake_tui.store.journal import Journal
 from cake_tui.store.line import progress_of
@@ -41,6 +41,8 @@ LOG_BYTES, TELEMETRY_BYTES = 4 << 20, 16 << 20  # at most a sixteenth of the ses
 
 # What the machine does to us, in contrast to a bug of ours.
 MACHINE_FAILS = (*NO_SPACE, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ESTALE)
+
+IN_THE_WAY = (*NOT_ALLOWED, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY, errno.ELOOP)
 
 Loop = Generator[ev.Event | None, None, str]
 
@@ -181,11 +183,17 @@ class Engine:
                 free = free_bytes(self.session.path)
                 return "failed", f"no space: {free} bytes free, cannot write {error.filename or 'a file'}", ENVIRONMENT
             self._voice.log_bug(error)
-            if isinstance(error, OSError) and error.errno in MACHINE_FAILS:
+            if isinstance(error, OSError) and (error.errno in MACHINE_FAILS or self._is_obstacle(error)):
                 return "failed", f"{error.strerror}: {error.filename or self.session.path}", ENVIRONMENT
             return "failed", f"a bug: {type(error).__name__}: {str(error)[:200]} (traceback in engine.log)", BUG
         finally:
             self._close(loop)
+
+    def _is_obstacle(self, error: OSError) -> bool:
+        """Whether something or somebody keeps us from a file or folder of the session."""
+        name = error.filename
+        inside = isinstance(name, str | os.PathLike) and self.session.path in Path(name).absolute().parents
+        return inside and error.errno in IN_THE_WAY
 
     def _close(self, loop: Loop) -> None:
         self._ending = True

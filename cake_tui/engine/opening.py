@@ -34,12 +34,10 @@ def reopen(path: Path, values: Mapping[str, Any]) -> Opening:
     Raises UserError: DAMAGED where nothing can go on from the record, USAGE for a setting.
     """
     torn = set_torn_end_aside(path / layout.JOURNAL)
-    made = snapshot.fold(path)
+    made = snapshot.fold_session(path)
     history, skipped = made.history, made.reader.skipped
     if skipped.newer:
         raise UserError(f"{path / layout.JOURNAL} was written by a newer cake-tui; go on with that one", DAMAGED)
-    if history.session is None:
-        raise UserError(f"{path / layout.JOURNAL} holds no session; start a new one with cake-tui run", DAMAGED)
     settings, changes = changed_settings(history.settings, {**_edited_settings(path, history), **values})
     # A snapshot that knew the torn line cannot fit any more: one mishap is told once.
     notices = list(made.notices) if torn is None else [f"{torn.text}; {_what_goes_on(history)}"]

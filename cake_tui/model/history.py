@@ -12,7 +12,7 @@ import msgspec
 
 from cake_tui.model import event as ev
 from cake_tui.model.move import Move, Proposal
-from cake_tui.model.outcome import EFFECTIVE, FAILED, Measured, WrongAnswer, kind_of
+from cake_tui.model.outcome import EFFECTIVE, FAILED, Interrupted, Measured, WrongAnswer, kind_of
 from cake_tui.model.row import Mark, Peer, Queued, Row, Tally, Win
 from cake_tui.model.state import State
 
@@ -244,6 +244,9 @@ def _ended(h: History, e: ev.CandidateEnded) -> None:
         row.level, row.schedule = e.level, e.schedule
         row.predicted_us, row.source_sha256 = e.predicted_us, e.source_sha256
     outcome, kind = e.outcome, kind_of(e.outcome)
+    if kind == "Measured" and row.schedule is None:  # what was measured is lost: nothing can begin or be gated there
+        row.time_us = row.standing = row.gain = None
+        kind, outcome = "Interrupted", Interrupted(step=row.step, reason=_DAMAGED)
     row.outcome, row.reason, row.elapsed_s = kind, outcome.reason, h.elapsed_s
     row.labels = tuple([finding.label for finding in e.findings[:3]])
     h._count(kind)
@@ -265,7 +268,8 @@ def _ended(h: History, e: ev.CandidateEnded) -> None:
     if e.findings:
         h.findings = e.findings
     row.settle()
-    if row.verdict == "accepted" or (row.number == 0 and kind == "Measured"):
+    # A baseline that has to be timed again, because its end is lost, takes nobody's place.
+    if row.verdict == "accepted" or (row.number == 0 and kind == "Measured" and h.incumbent is None):
         _crown(h, row)
     if row.number > 0:
         _tally(h, row, kind)

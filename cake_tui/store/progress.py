@@ -9,15 +9,14 @@ from pathlib import Path
 import msgspec
 
 from cake_tui import figures
-from cake_tui.errors import DAMAGED, ENVIRONMENT, UserError
+from cake_tui.errors import DAMAGED, UserError
 from cake_tui.model import layout
 from cake_tui.model.event import Event
 from cake_tui.model.history import History
-from cake_tui.store.files import what_the_machine_lacks
 from cake_tui.store.line import progress_of, visible
 from cake_tui.store.lock import engine_of, state_now
 from cake_tui.store.reading import JournalReader
-from cake_tui.store.snapshot import fold, read_head
+from cake_tui.store.snapshot import fold_session, read_head, refuse_without_session
 from cake_tui.store.summary import Summary, summarise
 
 
@@ -27,16 +26,7 @@ def summary_of(session: Path) -> Summary:
     Raises UserError: DAMAGED, or ENVIRONMENT where its files may not be read.
     """
     head = read_head(session)
-    if head is not None:
-        summary = head.summary
-    else:
-        try:
-            history = fold(session).history
-        except OSError as error:
-            raise UserError(what_the_machine_lacks(error) or str(error), ENVIRONMENT) from None
-        if history.session is None:
-            raise UserError(f"{session / layout.JOURNAL} holds no session", DAMAGED)
-        summary = summarise(history)
+    summary = head.summary if head is not None else summarise(fold_session(session).history)
     return seen_now(summary, session)
 
 
@@ -75,6 +65,7 @@ class Progress:
 
     def __init__(self, session: Path) -> None:
         self.history = History()
+        self._session = session
         self._reader = JournalReader(session / layout.JOURNAL)
 
     def events(self) -> Iterator[Event]:
@@ -83,6 +74,10 @@ class Progress:
             if event.seq > self.history.seq:
                 self.history.apply(event)
                 yield event
+
+    def refuse_without_session(self) -> None:
+        """Raise UserError (DAMAGED) where what was read so far holds no session."""
+        refuse_without_session(self._session, self.history, self._reader)
 
     def lines(self) -> Iterator[str]:
         """Fold what was appended since the last call and yield its lines."""

@@ -96,7 +96,7 @@ class Session:
         total = sum(len(text) for text in files.values())
 
         def attempt() -> None:
-            shutil.rmtree(fresh, ignore_errors=True)
+            _clear(fresh)
             fresh.mkdir(mode=0o700)
             write_whole(fresh / "candidate", f"{candidate}\n".encode())
             for name, text in files.items():
@@ -104,14 +104,14 @@ class Session:
             if not best.exists():
                 fresh.rename(best)
             elif not _exchange(fresh, best):
-                shutil.rmtree(old, ignore_errors=True)
+                _clear(old)
                 best.rename(old)
                 fresh.rename(best)
             sync_folder(self.path)
 
         self._with_space(best, total, attempt)
         for left in (fresh, old):
-            shutil.rmtree(left, ignore_errors=True)
+            _clear(left)
 
     def published(self) -> int | None:
         """Number of the candidate in ``best/``; None where there is none."""
@@ -126,10 +126,7 @@ class Session:
         if not best.exists() and old.exists():
             old.rename(best)
         for left in (*self.path.glob(".best-*"), *self.path.glob(".*.new")):
-            if left.is_dir():
-                shutil.rmtree(left, ignore_errors=True)
-            else:
-                left.unlink(missing_ok=True)
+            _clear(left)
 
     def _with_space(self, path: Path, size: int, attempt: Callable[[], None]) -> None:
         while True:
@@ -208,6 +205,7 @@ def refuse_existing(path: Path) -> None:
 
 def open_locked(path: Path, *, who: str) -> Session:
     """Open an existing session for its engine; raises UserError (BUSY) where another engine has it."""
+    _refuse_obstacles(path)
     lock = Lock(path / layout.LOCK)
     try:
         taken = lock.take()
@@ -222,6 +220,18 @@ def open_locked(path: Path, *, who: str) -> Session:
     session.mend()
     (path / layout.INBOX).mkdir(mode=0o700, exist_ok=True)
     return session
+
+
+def _refuse_obstacles(path: Path) -> None:
+    """Raise UserError (DAMAGED) where something else stands in the place of a session's file or folder."""
+    for name in (layout.JOURNAL, layout.LOCK):
+        file = path / name
+        if os.path.lexists(file) and (file.is_symlink() or not file.is_file()):
+            raise UserError(f"{file}: no regular file; put back what was there", DAMAGED)
+    for name in (layout.CANDIDATES, layout.INBOX, layout.BEST, layout.BUILDS):
+        folder = path / name
+        if os.path.lexists(folder) and not folder.is_dir():
+            raise UserError(f"{folder}: no folder; move it away and resume again", DAMAGED)
 
 
 def read_document(path: Path) -> Document:
@@ -269,6 +279,14 @@ def _sweep(sessions: Path) -> None:
     for left in sessions.glob(".*.new"):
         if left.is_dir() and time.time() - left.stat().st_mtime > _STALE_S:
             shutil.rmtree(left, ignore_errors=True)
+
+
+def _clear(path: Path) -> None:
+    """Remove whatever has this name, if anything has."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 _RENAME_EXCHANGE = 2

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import msgspec
 
+from cake_tui.errors import DAMAGED, ENVIRONMENT, UserError
 from cake_tui.model import layout
 from cake_tui.model.history import History
 from cake_tui.model.row import Row
-from cake_tui.store.files import write_whole
+from cake_tui.store.files import what_the_machine_lacks, write_whole
 from cake_tui.store.reading import JournalReader
 from cake_tui.store.summary import Summary, summarise
 
@@ -95,6 +96,32 @@ def fold(folder: Path) -> Fold:
             notices = (f"{folder / layout.SNAPSHOT}: {why}: the state is rebuilt from {journal.name}",)
     fold_new(history, reader)
     return Fold(history, reader, notices)
+
+
+def fold_session(folder: Path) -> Fold:
+    """Return the fold of a record that holds a session.
+
+    Raises UserError: DAMAGED where it holds none, ENVIRONMENT where it may not be read.
+    """
+    try:
+        made = fold(folder)
+    except OSError as error:
+        lacks = what_the_machine_lacks(error) or f"{error.filename or folder}: {error.strerror}"
+        raise UserError(lacks, ENVIRONMENT) from None
+    refuse_without_session(folder, made.history, made.reader)
+    return made
+
+
+def refuse_without_session(folder: Path, history: History, reader: JournalReader) -> None:
+    """Raise UserError (DAMAGED) where what was read of a record holds no session."""
+    if history.session is not None:
+        return
+    journal = folder / layout.JOURNAL
+    if reader.skipped.newer:
+        raise UserError(f"{journal} was written by a newer cake-tui; use that one", DAMAGED)
+    raise UserError(
+        f"{journal} holds no session: its first line is missing or damaged; start a new one with cake-tui run", DAMAGED
+    )
 
 
 def fold_new(history: History, reader: JournalReader) -> None:
