@@ -9,6 +9,7 @@ from cake_tui.cli import Command
 from cake_tui.cli._output import print_json
 from cake_tui.cli._session import add_session_arguments, folder_of
 from cake_tui.errors import OK, UserError
+from cake_tui.model.ending import meaning_of, reason_of, word_of
 from cake_tui.model.history import History
 from cake_tui.model.row import Row
 from cake_tui.store.line import visible
@@ -86,10 +87,12 @@ def _lines(summary: Summary) -> list[str]:
 
 def _lines_of_row(history: History, row: Row) -> list[str]:
     gain = f"{figures.gain(row.gain)} against #{row.against}" if row.gain is not None else "n/a"
-    said = f"{row.outcome or 'in flight after ' + row.step}" + (f" {row.verdict}" if row.verdict else "")
+    said = word_of(row.ended_as) if row.outcome else f"in flight after {row.step}"
+    means = meaning_of(history, row)
     return [
         f"candidate  {row.number}, round {row.round}: {said}",
-        f"reason     {row.reason or 'none'}",
+        f"found      {means}",
+        f"reason     {reason_of(row) or 'none'}",
         f"moves      {row.proposal.text}, from #{row.proposal.base}, by {row.proposal.who}: {row.proposal.reason}",
         f"schedule   {row.schedule.text if row.schedule is not None else 'none'}",
         f"time       {figures.time(row.time_us)}, {gain}",

@@ -8,8 +8,10 @@ from typing import Any
 from cake_tui import figures
 from cake_tui.errors import printable
 from cake_tui.model import event as ev
+from cake_tui.model.ending import meaning_of, word_of
 from cake_tui.model.history import History
-from cake_tui.model.outcome import Measured, kind_of
+from cake_tui.model.measure import GateResult
+from cake_tui.model.outcome import Measured, Repeated, Screened, kind_of
 
 _LONGEST = 400
 
@@ -88,7 +90,16 @@ def _gate(e: ev.GateEnded, h: History) -> str:
     result = e.result
     codes = f"  {' '.join(result.stale_codes)}" if result.stale_codes else ""
     found = f"{figures.gain(result.gain)} after {result.series} series, {result.looks} looks"
-    return f"gate #{e.candidate} against #{e.against}: {result.decision}, {found}{codes}"
+    return f"gate #{e.candidate} against #{e.against}: {decided(result)}, {found}{codes}"
+
+
+def decided(result: GateResult) -> str:
+    """Return the word for what the gate found."""
+    if result.decision == "accept":
+        return word_of("accepted")
+    if result.decision == "reject":
+        return word_of("slower" if result.surely_slower else "no_gain")
+    return word_of(result.decision)
 
 
 def _candidate(e: ev.CandidateEnded, h: History) -> str:
@@ -96,12 +107,13 @@ def _candidate(e: ev.CandidateEnded, h: History) -> str:
     row = h.rows[e.candidate] if 0 <= e.candidate < len(h.rows) else None
     moves = row.proposal.text if row is not None else ""
     if isinstance(outcome, Measured):
-        said = outcome.verdict if e.candidate else "baseline"
+        said = word_of(row.ended_as if row is not None else outcome.verdict or kind_of(outcome))
         time_us = row.time_us if row is not None and row.time_us is not None else outcome.avg_us
         gain = f" ({figures.gain(row.gain)})" if row is not None and row.gain is not None and e.candidate else ""
         return f"#{e.candidate} {said} {figures.time(time_us)}{gain}  {moves}"
-    reason = f": {outcome.reason}" if outcome.reason else ""
-    return f"#{e.candidate} {kind_of(outcome)}{reason}  {moves}"
+    reason = meaning_of(h, row) if row is not None and isinstance(outcome, Screened | Repeated) else outcome.reason
+    reason = f": {reason}" if reason else ""
+    return f"#{e.candidate} {word_of(kind_of(outcome))}{reason}  {moves}"
 
 
 def _taken(e: ev.RequestTaken, h: History) -> str:
@@ -156,7 +168,7 @@ def _sanitized(e: ev.Sanitized, h: History) -> str:
 
 def _played_off(e: ev.PlayedOff, h: History) -> str:
     ended = "not decided" if e.ended is None else f"{kind_of(e.ended)}: {e.ended.reason}"
-    said = ended if e.result is None else f"{e.result.decision}, {figures.gain(e.result.gain)}"
+    said = ended if e.result is None else f"{decided(e.result)}, {figures.gain(e.result.gain)}"
     return f"play-off: #{e.candidate} against #{e.against}: {said}"
 
 

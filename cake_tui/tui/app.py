@@ -132,7 +132,7 @@ class CakeApp(App[int]):
 
     def repaint(self) -> None:
         """Draw the moment."""
-        if self._main is None:
+        if self._main is None or not self.screen_stack:  # not there yet, or going: a tick may come in between
             return
         self._view = self.view()
         self._main.show(self._view)

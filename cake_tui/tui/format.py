@@ -13,33 +13,37 @@ from functools import lru_cache
 
 from rich.cells import cell_len
 
+from cake_tui.model.ending import word_of
+
 Span = tuple[str, str]
 Line = tuple[Span, ...]
 
-# outcome or verdict -> (glyph, its ASCII, word, tone): the same in board, plot, log and headline
-OUTCOMES: dict[str, tuple[str, str, str, str]] = {
-    "accepted": ("●", "@", "accepted", "good"),
-    "slower": ("·", ".", "slower", "dim"),
-    "coarse_only": ("∘", "o", "coarse only", "dim"),
-    "undecided": ("?", "?", "undecided", "warn"),
-    "noisy": ("~", "~", "noisy", "warn"),
-    "Rejected": ("-", "-", "rejected", "dim"),
-    "Screened": ("s", "s", "screened", "dim"),
-    "Repeated": ("=", "=", "repeated", "dim"),
-    "BuildFailed": ("b", "b", "build failed", "bad"),
-    "LaunchFailed": ("l", "l", "launch failed", "bad"),
-    "Crashed": ("!", "!", "crashed", "bad"),
-    "TimedOut": ("t", "t", "timed out", "bad"),
-    "WrongAnswer": ("✗", "x", "wrong answer", "bad"),
-    "Interrupted": ("i", "i", "interrupted", "warn"),
-    "baseline": ("○", "O", "baseline", "accent"),
-    "in flight": ("…", ":", "in flight", "accent"),
+# `Row.ended_as` -> (glyph, its ASCII, tone): the same in board, plot, log and headline
+_MARKS: dict[str, tuple[str, str, str]] = {
+    "accepted": ("●", "@", "good"),
+    "slower": ("·", ".", "dim"),
+    "no_gain": ("≈", "n", "dim"),
+    "coarse_only": ("∘", "o", "dim"),
+    "undecided": ("?", "?", "warn"),
+    "noisy": ("~", "~", "warn"),
+    "Rejected": ("-", "-", "dim"),
+    "Screened": ("s", "s", "dim"),
+    "Repeated": ("=", "=", "dim"),
+    "BuildFailed": ("b", "b", "bad"),
+    "LaunchFailed": ("l", "l", "bad"),
+    "Crashed": ("!", "!", "bad"),
+    "TimedOut": ("t", "t", "bad"),
+    "WrongAnswer": ("✗", "x", "bad"),
+    "Interrupted": ("i", "i", "warn"),
+    "baseline": ("○", "O", "accent"),
+    "in flight": ("…", ":", "accent"),
 }
+OUTCOMES = {name: (glyph, plain, word_of(name), tone) for name, (glyph, plain, tone) in _MARKS.items()}
 
 _ASCII = str.maketrans({
     "─": "-", "│": "|", "╭": "+", "╮": "+", "╰": "+", "╯": "+", "┄": "-", "═": "=", "├": "+", "┤": "+", "┼": "+",
     "━": "=", "▸": ">", "▾": "v", "▲": "^", "▼": "v", "●": "@", "○": "O", "∘": "o", "·": ".", "✗": "x", "…": "~",
-    "×": "x", "±": "+", "→": ">", "←": "<", "↑": "^", "↓": "v", "≥": ">", "≤": "<", "≠": "!", "°": " ",
+    "×": "x", "±": "+", "→": ">", "←": "<", "↑": "^", "↓": "v", "≥": ">", "≈": "n", "≤": "<", "≠": "!", "°": " ",
     "█": "#", "▁": "_", "▂": "_", "▃": ".", "▄": "-", "▅": "-", "▆": "=", "▇": "=", "░": ".", "┊": ":", "╎": ":",
     "┃": "#",
 })  # fmt: skip
@@ -196,15 +200,6 @@ def spark(values: Iterable[float | None], width: int) -> str:
         else:
             blocks.append(SPARK[min(7, int((value - low) / span * 8))])
     return "".join(blocks).rjust(width)
-
-
-def outcome_name(outcome: str | None, verdict: str | None, number: int) -> str:
-    """The key into OUTCOMES for a row."""
-    if outcome is None:
-        return "in flight"
-    if number == 0 and outcome == "Measured":
-        return "baseline"
-    return verdict or outcome
 
 
 def outcome_mark(name: str) -> tuple[str, str, str]:

@@ -11,6 +11,8 @@ from textual.binding import Binding, BindingsMap
 from cake_tui.tui.keymap import Keymap, shown
 from cake_tui.tui.pane import Pane
 
+MAIN_KEYS, PANE_KEYS = 5, 3  # of the footer: those that are always there first, then so many of the focused pane
+
 
 @dataclass(frozen=True)
 class Key:
@@ -119,7 +121,12 @@ def commands(replay: bool, panes: Sequence[Pane], keymap: Keymap) -> list[Comman
     return found
 
 
-def footer(replay: bool, keymap: Keymap) -> list[tuple[str, str]]:
-    """(key, word) of the footer, in order."""
+def footer(replay: bool, keymap: Keymap, pane: Pane | None = None) -> list[tuple[str, str]]:
+    """(key, word) of the footer, in order: the main keys, those of the focused pane, then the others."""
     ranked = sorted((key for key in here(replay) if key.rank), key=lambda key: key.rank)
-    return [(shown(keymap.keys(key.id, key.keys)).split()[0], key.word) for key in ranked]
+    found = [(shown(keymap.keys(key.id, key.keys)).split()[0], key.word) for key in ranked]
+    if pane is None:
+        return found
+    own = [(name, binding) for name, binding in own_keys(type(pane)).items() if binding.show]
+    words = [(shown(keymap.keys(name, b.key)).split()[0], name.rpartition(".")[2]) for name, b in own[:PANE_KEYS]]
+    return [*found[:MAIN_KEYS], *words, *found[MAIN_KEYS:]]

@@ -12,10 +12,10 @@ from cake_tui.errors import Ended, UserError
 from cake_tui.ir import cost, laws
 from cake_tui.menu import Action, Menu
 from cake_tui.menu.action import spelled
+from cake_tui.model.ending import word_of
 from cake_tui.model.history import History
 from cake_tui.model.outcome import Rejected
 from cake_tui.model.schedule import Schedule
-from cake_tui.tui import format as fmt
 
 _LAST_WORD = re.compile(r"[^+]*$")
 MOST_WHOLE = 64  # whole moves offered for one action
@@ -134,7 +134,7 @@ class Moves:
         known = self.history.by_source.get(lowered.sha256)
         if known is not None:
             row = self.history.rows[known]
-            ended_as = fmt.outcome_mark(fmt.outcome_name(row.outcome, row.verdict, known))[1]
+            ended_as = word_of(row.ended_as)
             told = f"the same source as #{known} ({ended_as}): it would be answered from the record"
             return (), ("the laws accept it", told), f"same source as #{known}, {ended_as}"
         expected, bound_by = _foretold(*(cost.estimate(each, device, problem.shapes) for each in (before, program)))

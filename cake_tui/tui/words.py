@@ -30,7 +30,7 @@ def toned(event: ev.Event, history: History) -> tuple[str, str]:
     """Return (tone, text) of an event that `history` has folded; what ended or who acted begins with a glyph."""
     text = fmt.visible(line_of(event, history))
     if isinstance(event, ev.CandidateEnded):
-        glyph, _, tone = _mark(event)
+        glyph, _, tone = fmt.outcome_mark(_ended_as(event, history))
         return tone, f"{glyph} {text}"
     if type(event).__name__ in GROUPS["people"]:
         text = f"▲ {text}"
@@ -38,9 +38,9 @@ def toned(event: ev.Event, history: History) -> tuple[str, str]:
     return (tone_of if isinstance(tone_of, str) else tone_of(event)), text
 
 
-def _mark(event: ev.CandidateEnded) -> tuple[str, str, str]:
-    outcome = event.outcome
-    return fmt.outcome_mark(fmt.outcome_name(kind_of(outcome), getattr(outcome, "verdict", None), event.candidate))
+def _ended_as(event: ev.CandidateEnded, history: History) -> str:
+    known = 0 <= event.candidate < len(history.rows)
+    return history.rows[event.candidate].ended_as if known else kind_of(event.outcome)
 
 
 def _decided(event: ev.GateEnded | ev.PlayedOff) -> str:

@@ -304,7 +304,8 @@ class Sample:
     def _short(self, proposal: Proposal, schedule: Schedule, outcome: Outcome) -> None:
         self._feedback(outcome, proposal.text, None, ())
         self.put(ev.CandidateEnded(candidate=self.number, round=self.round, outcome=outcome, proposal=proposal,
-                                   level="micro", schedule=schedule))  # fmt: skip
+                                   level="micro", schedule=schedule,
+                                   predicted_us=getattr(outcome, "predicted_us", None)))  # fmt: skip
         self.number += 1
 
     def _end(self, outcome: Outcome, schedule: Schedule, time_us: float | None) -> None:

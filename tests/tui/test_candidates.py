@@ -59,7 +59,8 @@ def test_the_details_of_a_win_hold_everything_on_record(width: int, finished_sam
     words = " ".join(text.split())
     for told in (
         "● accepted", "low arithmetic intensity", "finding, by bandit", "structure packed", "by the cost model",
-        "the median of", "accept: +", "after 8 series in 2 looks", "memory bound 71 % sure", "l2_share 0.64",
+        "the median of", "gate accepted: +", "by more than 0.5 %, confirmed by fresh pairs",
+        "after 8 series in 2 looks", "memory bound 71 % sure", "l2_share 0.64",
         "keep a panel of B in L1", "apply_register_block", "static+model", "max_abs_err 1.1e-05", "in 0.4 s",
         "#include <stddef.h>", "program matmul_bias_relu ir 1", "feedback.json",
     ):  # fmt: skip

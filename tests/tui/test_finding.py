@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 
 from cake_tui.tui.app import CakeApp
@@ -41,6 +42,8 @@ def test_the_board_is_filtered_by_words_while_they_are_typed(finished_sample: Sa
         await press(app, pilot, "slash", *"\\[x", "enter")
         assert "none of these" in text_of(app)
         await press(app, pilot, "escape")
+        assert app.chosen in wanted  # chosen by hand, it stays
+        await press(app, pilot, "escape")
         assert numbers(text_of(app)) == everything
 
     play(app, script)
@@ -50,13 +53,33 @@ def test_what_enter_opens_is_in_the_filtered_list(finished_sample: Sample) -> No
     app = app_of(finished_sample)
 
     async def script(app: CakeApp, pilot: Pilot[int]) -> None:
-        await press(app, pilot, "4", "f", "f", "f")
+        await press(app, pilot, "4", "f", "f", "f", "f", "f")
         rows = app.bridge.fold.history.rows
-        refused = [row.number for row in rows if row.outcome in ("Rejected", "Screened", "Repeated")]
-        assert "only refused" in text_of(app)
-        assert app.chosen in refused
+        assert "only screened" in text_of(app)
+        assert app.chosen in [row.number for row in rows if row.outcome == "Screened"]
+        await press(app, pilot, "F")
+        assert "only rejected" in text_of(app)
+        assert app.chosen in [row.number for row in rows if row.outcome == "Rejected"]
         await press(app, pilot, "enter")
         assert re.search(rf"\b{app.chosen}\b", "".join(text_of(app).splitlines()[:4]))
+
+    play(app, script)
+
+
+@pytest.mark.parametrize("keys", [("slash", *"rejected", "enter"), ("f", "f", "f", "f")], ids=["words", "f"])
+def test_a_filter_chooses_within_itself_and_the_latest_is_followed_after_it(
+    finished_sample: Sample, keys: tuple[str, ...]
+) -> None:
+    app = app_of(finished_sample)
+
+    async def script(app: CakeApp, pilot: Pilot[int]) -> None:
+        await press(app, pilot, "4", *keys)
+        rejected = [row.number for row in app.bridge.fold.history.rows if row.outcome == "Rejected"]
+        assert app.chosen in rejected
+        await press(app, pilot, "enter")
+        assert f"candidate {app.chosen} of" in text_of(app)
+        await press(app, pilot, "escape", *(["escape"] if keys[0] == "slash" else ["F"] * 4))
+        assert app.chosen is None
 
     play(app, script)
 

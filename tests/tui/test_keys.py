@@ -34,11 +34,13 @@ def test_the_promised_keys_are_in_footer_and_commands() -> None:
     named = {command.keys.split()[0]: command.name for command in commands(False, load_panes(), Keymap())}
     assert PROMISED.items() <= named.items()
     assert named["4"] == "go to board"
+    board = next(pane for pane in load_panes() if pane.pane_name == "board")
+    assert footer(replay=False, keymap=Keymap(), pane=board)[5:7] == [("o", "order"), ("f", "filter")]
     assert named["ctrl+l"] == "redraw"
 
 
 def test_a_wide_footer_shows_all_of_them_and_a_narrow_one_the_main_ones(finished_sample: Sample) -> None:
-    wide = text_after(app_of(finished_sample), size=(220, 40)).splitlines()[-1]
+    wide = text_after(app_of(finished_sample), size=(260, 40)).splitlines()[-1]
     assert all(f"{key} {word}" in wide for key, word in PROMISED.items())
     narrow = text_after(app_of(finished_sample), size=(40, 12)).splitlines()[-1]
     assert narrow.split("  ") == [" p pause", "i inject", "q detach", "? help"]

@@ -174,7 +174,7 @@ def test_selection_and_place_survive_new_candidates(sample: Sample) -> None:
 def test_the_board_can_be_ordered_and_filtered(finished_sample: Sample) -> None:
     newest = text_after(app_of(finished_sample), ["4", "z", "o"])
     assert "newest" in newest
-    failed = text_after(app_of(finished_sample), ["4", "z", "f", "f"])
+    failed = text_after(app_of(finished_sample), ["4", "z", "f", "f", "f"])
     assert "only failed" in failed
     assert "accepted" not in failed.split("only failed")[1]
 

@@ -154,7 +154,7 @@ def _result(row: Row | None) -> Line:
     """Its latest candidate: the ending's glyph, its gain or else the ending in words."""
     if row is None:
         return ()
-    glyph, word, tone = fmt.outcome_mark(fmt.outcome_name(row.outcome, row.verdict, row.number))
+    glyph, word, tone = fmt.outcome_mark(row.ended_as)
     told = figures.gain(row.gain) if row.gain is not None and row.time_us is not None and row.number else word
     return ((f"  {glyph} {told}", tone), (f" #{row.number}", "dim"))
 

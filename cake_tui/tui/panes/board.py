@@ -11,6 +11,7 @@ from textual import events
 from textual.binding import Binding
 
 from cake_tui import figures
+from cake_tui.model.ending import meaning_of, reason_of
 from cake_tui.model.history import History
 from cake_tui.model.outcome import FAILED
 from cake_tui.model.row import Row
@@ -21,7 +22,7 @@ from cake_tui.tui.pane import Pane
 from cake_tui.tui.views import View
 
 ORDERS = ("rank", "newest", "time", "gain", "error")
-FILTERS = ("all", "measured", "failed", "refused", "accepted", "injected")
+FILTERS = ("all", "measured", "accepted", "failed", "rejected", "screened", "repeated", "injected")
 NARROW = 4  # cells in which an outcome is its glyph alone
 _HEADS = {"moves": "  moves", "": "  outcome"}
 
@@ -42,8 +43,9 @@ class Board(Pane):
 
     BINDINGS = [
         Binding("o", "reorder(1)", f"order by {', '.join(ORDERS)}", id="board.order"),
-        Binding("O", "reorder(-1)", "the order before", id="board.order_back"),
-        Binding("f", "filter", f"only {', '.join(FILTERS[1:])}", id="board.filter"),
+        Binding("O", "reorder(-1)", "the order before", id="board.order_back", show=False),
+        Binding("f", "filter(1)", f"only {', '.join(FILTERS[1:])}", id="board.filter"),
+        Binding("F", "filter(-1)", "the filter before", id="board.filter_back", show=False),
     ]
 
     def __init__(self, name: str, number: int) -> None:
@@ -55,6 +57,7 @@ class Board(Pane):
         self._base: object = None
         self._flying: list[int] = []
         self._sorted: list[tuple[bool, float, float, int]] = []
+        self._left_latest = False  # a filter chose within itself; without it the latest is followed again
 
     def summary(self, view: View) -> Line:
         """Order, filter and how many there are."""
@@ -91,6 +94,7 @@ class Board(Pane):
         if not numbers:
             return True
         here = self._placed(view)
+        self._left_latest = False
         there = self.top if here is None else max(0, min(len(numbers) - 1, here + by))
         self.app.choose(numbers[there])  # type: ignore[attr-defined]
         return True
@@ -110,13 +114,29 @@ class Board(Pane):
         self.top = 0
         self.draw()
 
-    def action_filter(self) -> None:
-        """Next filter."""
-        self.filtered = FILTERS[(FILTERS.index(self.filtered) + 1) % len(FILTERS)]
+    def action_filter(self, by: int) -> None:
+        """Another filter."""
+        self.filtered = FILTERS[(FILTERS.index(self.filtered) + by) % len(FILTERS)]
         self.top = 0
         self.draw()
-        # What enter opens, and the feedback is about, must be in the list.
-        if self.view is not None and (order := self._numbers(self.view.history)) and self.view.selected not in order:
+        self._choose_within()
+
+    def find(self, text: str) -> None:
+        """Filter by words."""
+        super().find(text)
+        self.top = 0
+        self._choose_within()
+
+    def _choose_within(self) -> None:
+        """What enter opens, and the feedback is about, must be in the list."""
+        if self.view is None:
+            return
+        order = self._numbers(self.view.history)
+        if self._left_latest and not self.sought and self.filtered == "all":
+            self._left_latest = False
+            self.app.choose(None)  # type: ignore[attr-defined]
+        elif order and self.view.selected not in order:
+            self._left_latest = self._left_latest or self.view.follows
             self.app.choose(order[0])  # type: ignore[attr-defined]
 
     def on_click(self, event: events.Click) -> None:
@@ -193,7 +213,7 @@ _KEYS: dict[str, Callable[[Row], tuple[float, float]]] = {
 
 def _words(row: Row) -> str:
     """What a filter by words looks at."""
-    _, word, _ = fmt.outcome_mark(fmt.outcome_name(row.outcome, row.verdict, row.number))
+    _, word, _ = fmt.outcome_mark(row.ended_as)
     structure = row.schedule.structure if row.schedule is not None else ""
     told = (f"#{row.number}", word, row.proposal.text, structure, row.reason, row.proposal.who, row.proposal.reason)
     return " ".join(told)
@@ -209,8 +229,8 @@ def _passes(row: Row, kept: str) -> bool:
             return row.proposal.request is not None
         case "failed":
             return row.outcome in FAILED
-        case "refused":
-            return row.outcome in ("Rejected", "Screened", "Repeated")
+        case "rejected" | "screened" | "repeated":
+            return row.outcome == kept.capitalize()
     return True
 
 
@@ -233,7 +253,7 @@ def _columns(width: int) -> list[tuple[str, int, bool]]:
 
 
 def _row(row: Row, rank: str, columns: list[tuple[str, int, bool]], view: View, chosen: bool) -> Line:
-    glyph, word, tone = fmt.outcome_mark(fmt.outcome_name(row.outcome, row.verdict, row.number))
+    glyph, word, tone = fmt.outcome_mark(row.ended_as)
     best = row.number == view.history.incumbent
     speedup = math.exp(min(700.0, row.standing)) if row.standing is not None else None
     wordy = next(size for name, size, _ in columns if not name) > NARROW
@@ -247,7 +267,7 @@ def _row(row: Row, rank: str, columns: list[tuple[str, int, bool]], view: View, 
         "speed-up": (figures.ratio(speedup) if speedup is not None else "", ""),
         "throughput": (figures.rate(view.flops, row.time_us) if row.time_us and view.flops else "", ""),
         "error": (error, "dim"),
-        "moves": ("  " + _path(row), "" if row.time_us is not None else "dim"),
+        "moves": ("  " + _path(row, view.history), "" if row.time_us is not None else "dim"),
     }
     mark = "!" if chosen else ""
     return tuple((fmt.pad(cells[name][0], size, right), cells[name][1] + mark) for name, size, right in columns)
@@ -260,11 +280,12 @@ def _time(row: Row, epoch: int) -> str:
     return f"{'' if row.epoch == epoch else '~'}{figures.time(row.time_us)}"
 
 
-def _path(row: Row) -> str:
+def _path(row: Row, history: History) -> str:
     """What it did, from which base; a failure adds why."""
     if row.number == 0:
         return "start"
-    why = f"  {fmt.visible(row.reason, 200)}" if row.reason and row.time_us is None else ""
+    told = "" if row.time_us is not None else reason_of(row) or meaning_of(history, row) * (row.outcome is not None)
+    why = f"  {fmt.visible(told, 200)}" if told else ""
     return f"{fmt.visible(row.proposal.text, 200)} ← #{row.proposal.base}{why}"
 
 

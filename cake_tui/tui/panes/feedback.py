@@ -8,6 +8,8 @@ from textual import events
 from textual.binding import Binding
 
 from cake_tui import figures
+from cake_tui.model.ending import meaning_of, reason_of, word_of
+from cake_tui.model.history import History
 from cake_tui.model.row import Row
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
@@ -59,11 +61,11 @@ class Feedback(Pane):
             return [((" no candidate has ended yet", "dim"),)]
         value = view.files.feedback(row.number)
         beside = width >= BESIDE
-        head = _head(row, value, width)
+        head = _head(row, value, view.history, width)
         told = _findings(value, row, width // 2 if beside else width)
         room = width // 2 - 1 if beside else width
         blocks = (
-            _blocks(value, room)
+            _blocks(value, row, room)
             if value is not None
             else [("from the journal: no feedback file", entries(_from_row(row, view), "   ", room))]
         )
@@ -126,9 +128,9 @@ class Feedback(Pane):
         return [head] if folded else [head, *inside]
 
 
-def _head(row: Row, value: dict[str, Any] | None, width: int) -> list[Line]:
-    """How it ended and what was tried; below it why, where it has no time."""
-    glyph, word, tone = fmt.outcome_mark(fmt.outcome_name(row.outcome, row.verdict, row.number))
+def _head(row: Row, value: dict[str, Any] | None, history: History, width: int) -> list[Line]:
+    """How it ended and what was tried; below it what that means and why."""
+    glyph, word, tone = fmt.outcome_mark(row.ended_as)
     what = fmt.visible((value or {}).get("action_taken") or row.proposal.text, 200)
     gained = f"  {figures.gain(row.gain)}" if row.gain is not None and row.number else ""
     lines: list[Line] = [(
@@ -136,8 +138,9 @@ def _head(row: Row, value: dict[str, Any] | None, width: int) -> list[Line]:
         (gained, ""),
         (f"  {what}", "strong"),
     )]  # fmt: skip
-    if row.reason and row.time_us is None:
-        lines += [((f"   {text}", tone),) for text in fmt.wrap(fmt.visible(row.reason), max(8, width - 4))[:6]]
+    for told, shade in ((meaning_of(history, row), ""), (reason_of(row), tone)):
+        if told and (row.time_us is None or row.verdict):
+            lines += [((f"   {text}", shade),) for text in fmt.wrap(fmt.visible(told), max(8, width - 4))[:6]]
     return lines
 
 
@@ -148,9 +151,11 @@ def _findings(value: dict[str, Any] | None, row: Row, width: int) -> list[Line]:
     return [((f" ▸ {fmt.visible(label, 80)}", "warn"),) for label in row.labels]
 
 
-def _blocks(value: dict[str, Any], width: int) -> list[tuple[str, list[Line]]]:
+def _blocks(value: dict[str, Any], row: Row, width: int) -> list[tuple[str, list[Line]]]:
     """(name, lines) of each section; what stands in none comes first."""
     plain = {k: v for k, v in value.items() if not isinstance(v, (dict, list)) and k not in ("action_taken", *SECTIONS)}
+    if row.ended_as != row.verdict and "verdict" in plain:
+        plain["verdict"] = f"{plain['verdict']} ({word_of(row.ended_as)})"
     blocks = [(TOP, entries(plain, "   ", width))]
     names = [name for name in SECTIONS if name in value]
     names += [name for name, v in value.items() if isinstance(v, (dict, list)) and name not in (*SECTIONS, "findings")]

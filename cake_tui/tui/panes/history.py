@@ -222,7 +222,7 @@ class History(Pane):
                 if known is None or FAILURES.index(row.outcome) < FAILURES.index(known):
                     self._worst[column] = row.outcome
             elif row.time_us is not None and row.time_us > 0 and row.verdict != "accepted" and row.outcome is not None:
-                glyph, _, tone = fmt.outcome_mark(fmt.outcome_name(row.outcome, row.verdict, row.number))
+                glyph, _, tone = fmt.outcome_mark(row.ended_as)
                 self._dots[column, scale.row(self._value(view, row.time_us))] = (glyph, tone)
         for (column, line), (glyph, tone) in self._dots.items():
             canvas.put(column, line, glyph, tone)

@@ -25,7 +25,10 @@ class Log(Pane):
     help: ClassVar[str] = "what happened, one line an event; scrolled up it stays, end follows again"
     finds: ClassVar[str] = "filter by words"
 
-    BINDINGS = [Binding("f", "filter", f"only {', '.join(SHOWN[1:])}", id="log.filter")]
+    BINDINGS = [
+        Binding("f", "filter(1)", f"only {', '.join(SHOWN[1:])}", id="log.filter"),
+        Binding("F", "filter(-1)", "the filter before", id="log.filter_back", show=False),
+    ]
 
     def __init__(self, name: str, number: int) -> None:
         super().__init__(name, number)
@@ -62,9 +65,9 @@ class Log(Pane):
         self.back = max(0, min(len(self._found), self.back - by))
         return True
 
-    def action_filter(self) -> None:
-        """Next group of kinds."""
-        self.kinds = SHOWN[(SHOWN.index(self.kinds) + 1) % len(SHOWN)]
+    def action_filter(self, by: int) -> None:
+        """Another group of kinds."""
+        self.kinds = SHOWN[(SHOWN.index(self.kinds) + by) % len(SHOWN)]
         self.back = 0
         self.draw()
 

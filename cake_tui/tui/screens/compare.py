@@ -60,7 +60,7 @@ class Compare(Dialog):
 
 
 def _told(row: Row, view: View) -> dict[str, str]:
-    glyph, word, _ = fmt.outcome_mark(fmt.outcome_name(row.outcome, row.verdict, row.number))
+    glyph, word, _ = fmt.outcome_mark(row.ended_as)
     against = f" against #{row.against}" if row.against is not None else ""
     error = figures.UNKNOWN if row.max_abs_err is None else figures.significant(row.max_abs_err, 2)
     return {

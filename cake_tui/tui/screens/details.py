@@ -10,8 +10,10 @@ from textual.binding import Binding
 from cake_tui import figures
 from cake_tui.model import event as ev
 from cake_tui.model import layout
+from cake_tui.model.ending import meaning_of, reason_of
 from cake_tui.model.outcome import Rejected
 from cake_tui.model.row import Row
+from cake_tui.store.line import decided
 from cake_tui.tui import format as fmt
 from cake_tui.tui import sections
 from cake_tui.tui.format import Line
@@ -130,7 +132,7 @@ def _field(name: str, text: str, width: int, tone: str = "") -> list[Line]:
 
 
 def _head(row: Row, view: View, width: int) -> list[Line]:
-    glyph, word, tone = fmt.outcome_mark(fmt.outcome_name(row.outcome, row.verdict, row.number))
+    glyph, word, tone = fmt.outcome_mark(row.ended_as)
     spans: list[tuple[str, str]] = [(f" {glyph} {word}", tone + ("word" if tone in ("good", "bad", "warn") else ""))]
     if row.time_us is not None:
         spans.append((f"  {figures.time(row.time_us)}", "strong"))
@@ -141,8 +143,9 @@ def _head(row: Row, view: View, width: int) -> list[Line]:
     if row.number == view.history.incumbent:
         spans.append(("  the best so far", "goodword"))
     lines: list[Line] = [tuple(spans)]
-    if row.reason:
-        lines += [((f" {text}", ""),) for text in fmt.wrap(fmt.visible(row.reason), max(10, width - 2))[:12]]
+    for told, tone in ((meaning_of(view.history, row), ""), (reason_of(row), "dim" if row.verdict else "")):
+        if told:
+            lines += [((f" {text}", tone),) for text in fmt.wrap(fmt.visible(told), max(10, width - 2))[:12]]
     return lines
 
 
@@ -231,12 +234,12 @@ def _times(record: Record, view: View, width: int) -> list[Line]:
             lines += _field("clock", fmt.visible(text), width)
     for gate in record.all(ev.GateEnded):
         result = gate.result
-        told = f"{result.decision}: {figures.gain(result.gain)}, at least {figures.gain(result.gain_low)}"
+        told = f"{decided(result)}: {figures.gain(result.gain)}, at least {figures.gain(result.gain_low)}"
         told += f", after {result.series} series in {result.looks} looks against #{gate.against}"
         codes = f"; stale codes {' '.join(result.stale_codes)}" if result.stale_codes else ""
         lines += _field("gate", fmt.visible(f"{told}; {result.reason}{codes}"), width)
     for match in record.all(ev.PlayedOff):
-        said = match.result.decision if match.result is not None else "did not live to be gated"
+        said = decided(match.result) if match.result is not None else "did not live to be gated"
         lines += _field("play-off", f"against #{match.against}: {said}", width)
     for guard in record.all(ev.GuardFired):
         told = f"{guard.stale.code}: {guard.stale.saw} → {guard.stale.reaction}"

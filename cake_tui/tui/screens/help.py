@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from textual.binding import Binding
 
+from cake_tui.model.ending import ENDINGS
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
 from cake_tui.tui.keymap import FILE as KEYS_FILE
@@ -52,8 +53,10 @@ class Help(Dialog):
         for id, binding in own_keys(Pane).items():  # noqa: A001 Textual's name
             out += self._key(id, binding.key, binding.description, width)
         out += [(), ((" outcomes", "accentword"),)]
-        for glyph, _, word, tone in fmt.OUTCOMES.values():
-            out.append(((f"   {glyph}  ", tone), (word, "")))
+        for name, (glyph, _, word, tone) in fmt.OUTCOMES.items():
+            told = fmt.wrap(ENDINGS[name].meaning, max(16, width - 24))
+            out.append(((f"   {glyph}  ", tone), (fmt.pad(word, 15), ""), (told[0], "dim")))
+            out += [((" " * 21 + more, "dim"),) for more in told[1:]]
         out += [(), ((" keys of your own", "accentword"),)]
         out += [((f"   {text}", ""),) for text in fmt.wrap(self._where(), max(10, width - 4))]
         out.append((('   lines such as  run.pause = "f2"  with the ids on the right', ""),))

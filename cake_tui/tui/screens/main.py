@@ -90,7 +90,8 @@ class Main(ReplayKeys, inherit_bindings=False):
     def foot(self, message: tuple[str, str] | None, ascii: bool) -> None:  # noqa: A002
         """Draw the footer."""
         self._message, self._ascii = message, ascii
-        self.footline.show(footer(self.replay, self.keymap), message, ascii)
+        pane = self.focused if isinstance(self.focused, Pane) else None
+        self.footline.show(footer(self.replay, self.keymap, pane), message, ascii)
 
     def _again(self) -> None:
         if self.app.is_running:
