@@ -1,8 +1,7 @@
 """Turns one block of a launch into the machine's agents: roles become agents, loops are walked on known numbers.
 
-Loops with synchronisation or rings inside are walked iteration by iteration; of long ones whole periods in the middle
-are left out (a period is a common multiple of all ring depths and moduli, so that slots and phases stay as they are).
-Other loops are taken at once, their variable a span. Branches that the numbers do not decide are taken both ways.
+Loops with synchronisation or rings inside are walked iteration by iteration (`laps` says which of a long one), other
+loops taken at once, their variable a span. Branches that the numbers do not decide are taken both ways.
 """
 
 from __future__ import annotations
@@ -11,12 +10,14 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 
 from cake_tui.ir import program as ir
+from cake_tui.ir.analysis.agents import Agent
 from cake_tui.ir.analysis.alone import orders, unwritten
 from cake_tui.ir.analysis.barriers import starts_open
 from cake_tui.ir.analysis.boxes import Reach, empty
 from cake_tui.ir.analysis.forms import Unbounded
 from cake_tui.ir.analysis.intervals import span_of
-from cake_tui.ir.analysis.machine import Agent, Machine
+from cake_tui.ir.analysis.laps import walked
+from cake_tui.ir.analysis.machine import Machine
 from cake_tui.ir.analysis.slots import mismatched_slots
 from cake_tui.ir.analysis.spans import boxes_of, moduli, named_spans, names_deciding, narrow, truth
 from cake_tui.ir.analysis.steps import (
@@ -39,7 +40,6 @@ from cake_tui.ir.expr import Expr, Number, Ref, names_in, refs_in
 from cake_tui.ir.program import WARP, Buffer, Launch, Statement
 from cake_tui.ir.walk import Path, children, reads, walk_body, writes
 
-LONGEST_PERIOD = 24
 MOST_STEPS = 20_000  # of all agents together; what would come behind is not looked at
 
 
@@ -190,7 +190,8 @@ class Block:
             if last >= start[0]:
                 self._body(loop.body, path, {**spans, loop.variable: (start[0], last)}, role, who)
             return
-        for value in self._iterations(start[0], stop[1], step):
+        self.period = self.period or self._period()
+        for value in walked(loop, range(start[0], stop[1], step), self.period, spans):
             if sum(len(agent.steps) for agent in self.agents.values()) > MOST_STEPS:
                 return
             self._body(loop.body, path, {**spans, loop.variable: (value, value)}, role, who)
@@ -226,18 +227,6 @@ class Block:
                 if buffer and buffer.ring and ref.indices and _mentions(ref, loop.variable):
                     return True
         return False
-
-    def _iterations(self, start: int, stop: int, step: int) -> Iterator[int]:
-        count = max(0, -(-(stop - start) // step))
-        period = self.period = self.period or self._period()
-        head, tail = 2 * period + 1, period + 1
-        skipped = 0
-        if period <= LONGEST_PERIOD and count > head + tail:
-            skipped = (count - head - tail) // period * period
-        else:
-            count = min(count, 4 * LONGEST_PERIOD)
-        for at in (*range(min(head, count)), *range(head + skipped, count)):
-            yield start + at * step
 
     # -- statements ---------------------------------------------------------------------------------------------
 

@@ -9,8 +9,7 @@ with the same path through the program.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from cake_tui.ir.analysis.agents import NOTHING, Agent, Event, Phase
 from cake_tui.ir.analysis.boxes import Box, meet, uncovered, within
 from cake_tui.ir.analysis.steps import (
     Arrive,
@@ -30,56 +29,7 @@ from cake_tui.ir.analysis.steps import (
 )
 from cake_tui.ir.program import WARP
 
-_NOTHING = Touch("", (), writes=False)
 GENERIC = ("", "cp")  # ordinary instructions and cp.async; tma and wgmma use the asynchronous proxy
-
-
-@dataclass
-class _Event:
-    site: int
-    touch: Touch
-    agent: int
-    unit: str = ""  # empty for a synchronous access
-    over: bool = True  # an asynchronous access that nobody waited for is not
-    bit: int = 0
-
-
-@dataclass
-class _Phase:
-    """One element of a barrier array."""
-
-    arrivals: int
-    arrived: int = 0
-    pending_bytes: int = 0
-    expected: list[tuple[int, int]] = field(default_factory=list)  # site, bytes
-    copied: list[tuple[int, int]] = field(default_factory=list)
-    release: int = 0
-    over: list[int] = field(default_factory=list)  # what each finished phase released
-    passed: dict[int, list[int]] = field(default_factory=dict)  # waits for so many phases, once they are through
-    closer: int | None = None  # the site that ended the last phase
-
-
-@dataclass
-class Agent:
-    """A group of threads with one body: `steps` in order."""
-
-    name: str
-    threads: int
-    steps: list[Step]
-    at: int = 0
-    seen: int = 0  # known by every thread
-    lead: int = 0  # known by the elected thread besides
-    own: int = 0  # done by some thread of the agent
-    led: int = 0  # done by the elected thread
-    dirty: dict[str, int] = field(default_factory=dict)  # registers changed since the last mma fence
-    open: dict[str, list[int]] = field(default_factory=dict)  # group: events not yet committed
-    groups: dict[str, list[list[int]]] = field(default_factory=dict)  # group: commits in flight
-    waiting: Meet | None = None
-
-    @property
-    def done(self) -> bool:
-        """Whether the body is over."""
-        return self.at >= len(self.steps)
 
 
 class Machine:
@@ -88,9 +38,9 @@ class Machine:
     def __init__(self, agents: list[Agent], barriers: dict[str, int]) -> None:
         self.agents = agents
         self.arrivals = barriers
-        self.phases: dict[tuple[str, int], _Phase] = {}
-        self.events: list[_Event] = []
-        self.by_buffer: dict[str, list[_Event]] = {}
+        self.phases: dict[tuple[str, int], Phase] = {}
+        self.events: list[Event] = []
+        self.by_buffer: dict[str, list[Event]] = {}
         self.written: dict[str, list[Box]] = {}
         self.clashes: list[Clash] = []
         self.fences: list[tuple[int, int]] = []  # the fence, and what it orders before the asynchronous proxy
@@ -189,7 +139,7 @@ class Machine:
 
     def _mark(self, index: int, step: Step) -> int:
         """A thing that happens and touches no buffer; return its bit."""
-        event = _Event(step.site, _NOTHING, index, bit=1 << len(self.events))
+        event = Event(step.site, NOTHING, index, bit=1 << len(self.events))
         self.events.append(event)
         return event.bit
 
@@ -254,7 +204,7 @@ class Machine:
             phase.arrived = phase.arrivals
         self._flip(step, barrier, phase)
 
-    def _flip(self, step: Step, barrier: tuple[str, int], phase: _Phase) -> None:
+    def _flip(self, step: Step, barrier: tuple[str, int], phase: Phase) -> None:
         if phase.arrived < phase.arrivals:
             return
         asked, given = sum(size for _, size in phase.expected), sum(size for _, size in phase.copied)
@@ -275,9 +225,9 @@ class Machine:
         phase.arrived = phase.pending_bytes = phase.release = 0
         phase.expected, phase.copied = [], []
 
-    def _phase(self, barrier: tuple[str, int]) -> _Phase:
+    def _phase(self, barrier: tuple[str, int]) -> Phase:
         if barrier not in self.phases:
-            self.phases[barrier] = _Phase(self.arrivals[barrier[0]])
+            self.phases[barrier] = Phase(self.arrivals[barrier[0]])
         return self.phases[barrier]
 
     # -- barriers of threads ------------------------------------------------------------------------------------
@@ -317,8 +267,8 @@ class Machine:
 
     # -- accesses -----------------------------------------------------------------------------------------------
 
-    def _record(self, index: int, site: int, touch: Touch, unit: str, known: int, *, over: bool) -> _Event:
-        event = _Event(site, touch, index, unit, over, 1 << len(self.events))
+    def _record(self, index: int, site: int, touch: Touch, unit: str, known: int, *, over: bool) -> Event:
+        event = Event(site, touch, index, unit, over, 1 << len(self.events))
         self.events.append(event)
         events = self.by_buffer.setdefault(touch.buffer, [])
         if touch.writes:
@@ -361,20 +311,20 @@ class Machine:
         if unit == "mma" and touch.private and touch.buffer in agent.dirty:
             self._report(Clash("unfenced", step.site, agent.dirty[touch.buffer], touch.buffer, touch.box, note="mma"))
 
-    def _check_private(self, index: int, step: Step, touch: Touch, event: _Event, unit: str) -> None:
+    def _check_private(self, index: int, step: Step, touch: Touch, event: Event, unit: str) -> None:
         if event.agent == index and not event.over and not (unit == "mma" and event.unit == "mma"):
             self._report(Clash("unwaited", step.site, event.site, touch.buffer, touch.box))
 
-    def _own(self, index: int, touch: Touch, event: _Event, unit: str) -> bool:
+    def _own(self, index: int, touch: Touch, event: Event, unit: str) -> bool:
         """Whether each thread meets only what it did itself."""
         if event.agent != index or not touch.own or touch.own != event.touch.own or unit or event.unit:
             return False
         return touch.box == event.touch.box or touch.own == "atomic"
 
-    def _is_fenced(self, event: _Event, known: int) -> bool:
+    def _is_fenced(self, event: Event, known: int) -> bool:
         return any(fence & known and event.bit & before for fence, before in self.fences)
 
-    def _clash(self, step: Step, touch: Touch, event: _Event, unit: str) -> None:
+    def _clash(self, step: Step, touch: Touch, event: Event, unit: str) -> None:
         if event.unit and event.touch.writes:
             kind = "uncommitted" if self._uncommitted(event) else "unwaited"
             self._report(Clash("unwaited", step.site, event.site, touch.buffer, touch.box, note=kind))
@@ -385,7 +335,7 @@ class Machine:
         else:
             self._report(Clash("race", step.site, event.site, touch.buffer, touch.box))
 
-    def _uncommitted(self, event: _Event) -> bool:
+    def _uncommitted(self, event: Event) -> bool:
         return any(event.bit in bits for bits in self.agents[event.agent].open.values())
 
     # -- the end ------------------------------------------------------------------------------------------------

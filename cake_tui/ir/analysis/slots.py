@@ -7,7 +7,7 @@ means, and one more stage or another order of roles makes it wrong.
 
 from __future__ import annotations
 
-from cake_tui.ir.analysis.machine import Agent
+from cake_tui.ir.analysis.agents import Agent
 from cake_tui.ir.analysis.steps import Arrive, Await, Clash, Do, Expect, Start, Step
 
 

@@ -35,9 +35,22 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
         for expr in heads:
             yield from _missing(expr, known, Site(subject, f"launch {launch.name}", (index,)))
         inside = known | {axis.name for axis in launch.axes}
+        yield from _twice(subject, index)
         reader = _Reader(subject, index)
         for at, statement in enumerate(launch.body):
             yield from reader.statement(statement, (index, at), inside)
+
+
+def _twice(subject: Subject, index: int) -> Iterator[Diagnostic]:
+    """Yield declarations of a launch whose name is taken: what a reference means would depend on the place."""
+    taken = {buffer.name for buffer in subject.program.buffers}
+    for path, statement in subject.sites:
+        if path[0] != index or not isinstance(statement, ir.Declare | ir.Barrier):
+            continue
+        name = statement.buffer.name if isinstance(statement, ir.Declare) else statement.name
+        if name in taken:
+            yield subject.refuse(NAME, path, f"{name} is declared a second time", "a name of its own")
+        taken.add(name)
 
 
 def _missing(expr: Expr | Span, known: AbstractSet[str], site: Site) -> Iterator[Diagnostic]:
