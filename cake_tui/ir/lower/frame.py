@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Self
 
 from cake_tui.ir.expr import Binary, Call, Expr, Name, Number, Unary, names_in, substitute
-from cake_tui.ir.lower.indices import c_int, simpler
+from cake_tui.ir.lower.indices import c_int, folded, simpler
 from cake_tui.ir.lower.proofs import Proofs
 from cake_tui.ir.lower.writer import Writer
 from cake_tui.ir.program import Buffer, For, Program
@@ -81,6 +81,9 @@ class Frame:
             return expr
         if type(expr) is Name:
             return self.replaced.get(expr.name, expr)
+        plain = folded(expr)
+        if plain is not None and (not self.replaced or names_in(expr).isdisjoint(self.replaced)):
+            return plain
         found = self._simple.get(expr)
         if found is None:
             found = self._simple[expr] = self._simplify(expr)

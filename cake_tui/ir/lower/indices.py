@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from cake_tui.ir.expr import PRECEDENCE, Binary, Call, Expr, Name, Number, Unary
 from cake_tui.ir.lower.proofs import Proofs
 from cake_tui.ir.refusal import refuse
 
 _C_OPERATORS = {"and": "&&", "or": "||"}
+_PROVABLE = ("min", "max", "ceil", "floor")  # calls that `simpler` may do without
+
+
+@lru_cache(maxsize=1 << 14)
+def folded(expr: Expr) -> Expr | None:
+    """Return an expression simplified by the numbers in it alone; None where proofs about its names may say more."""
+    if type(expr) is Binary:
+        left, right = folded(expr.left), folded(expr.right)
+        if left is None or right is None or expr.op == "%":
+            return None
+        same = left is expr.left and right is expr.right
+        return _simpler_binary(expr if same else Binary(expr.op, left, right))
+    if type(expr) is Call:
+        inside = tuple([folded(argument) for argument in expr.arguments])
+        return None if None in inside or expr.function in _PROVABLE else Call(expr.function, inside)  # type: ignore[arg-type]
+    if type(expr) is Unary:
+        operand = folded(expr.operand)
+        return None if operand is None else Unary(expr.op, operand)
+    return expr
 
 
 def simpler(node: Expr, proofs: Proofs) -> Expr:
@@ -14,11 +35,11 @@ def simpler(node: Expr, proofs: Proofs) -> Expr:
 
     What is inside must have been simplified before.
     """
-    if isinstance(node, Binary):
+    if type(node) is Binary:
         if node.op == "%" and proofs.surely(Binary("<", node.left, node.right)) and proofs.at_least(node.left, 0):
             return node.left
         return _simpler_binary(node)
-    if isinstance(node, Call):
+    if type(node) is Call:
         if node.function in ("min", "max"):
             return _extreme(node.function, node.arguments, proofs)
         if node.function in ("ceil", "floor"):
