@@ -30,6 +30,7 @@ class Proposing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     audit: float = 0.1  # share of the screened-out run all the same, on top of `round`
     patience: int = 20  # rounds without a win until a stall is declared
     trial_rounds: int = 3  # rounds in which a new structure keeps a slot of its own
+    ahead: bool = True  # propose and build a round while the one before is timed, where compilers do not disturb that
 
 
 class Building(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

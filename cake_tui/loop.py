@@ -16,7 +16,7 @@ from cake_tui.errors import ENVIRONMENT, DeviceLost, Ended, UserError
 from cake_tui.model import event as ev
 from cake_tui.model.measure import GateResult
 from cake_tui.model.move import Proposal
-from cake_tui.model.outcome import Crashed, Measured, Outcome, Verdict
+from cake_tui.model.outcome import Crashed, Interrupted, Measured, Outcome, Verdict
 from cake_tui.model.row import Row
 from cake_tui.steps import budget, check, compare, decide, explain, gate, inspect, keep, measure, noise, propose
 from cake_tui.steps.build import Binaries, build
@@ -47,11 +47,11 @@ def run(ctx: Context) -> Generator[ev.Event, None, str]:
 
 def _run(ctx: Context) -> Generator[ev.Event, None, str]:
     yield from _start(ctx)
+    begun: list[Attempt] | None = None
     while (why := budget.spent(ctx.history, ctx.settings, ctx.goal)) is None:
-        changed = ctx.menu.poll()
-        if changed is not None:
-            yield changed
-        yield from _round(ctx)
+        begun = yield from _round(ctx, begun)
+    for attempt in begun or ():
+        yield from decide.finish(ctx, attempt, Interrupted(step=ctx.history.rows[attempt.number].step, reason=why))
     yield from _play_off(ctx)
     yield from compare.peers(ctx, pairs=8)
     yield from inspect.idle(ctx)
@@ -67,12 +67,14 @@ def _start(ctx: Context) -> Events:
     if not history.self_tested:
         tested = check.self_test(history.problem, ctx.executor, SELF_TEST_S, ctx.wait)
         yield ev.SelfTestEnded(cases=tested.cases)
-    left = list(history.in_flight())[::-1]
+    left = list(history.in_flight())
     if left:
         yield _lost_step(left)
-        yield from _evaluate(ctx, [_again(ctx, row) for row in left])
-        if history.round_open:
-            yield from _end_round(ctx, history.round, len(history.wins))
+    for number in dict.fromkeys([row.round for row in left]):
+        built = yield from _build(ctx, [_again(ctx, row) for row in left if row.round == number])
+        yield from _evaluate(ctx, built, number)
+        if number > history.finished_round:
+            yield from _end_round(ctx, number)
     if history.incumbent is None:
         yield from _baseline(ctx)
     ctx.learn()
@@ -90,15 +92,15 @@ def _baseline(ctx: Context) -> Events:
         raise UserError(f"candidate 0 was refused: {ended.outcome.reason}") from ended
     attempt = Attempt(0, paper)
     yield propose.planned(ctx, attempt)
-    yield from _evaluate(ctx, [attempt])
+    yield from _evaluate(ctx, (yield from _build(ctx, [attempt])), 0)
     if history.incumbent is None:
         raise UserError(f"candidate 0 has no time: {history.rows[0].reason}: see candidates/0/", ENVIRONMENT)
 
 
 def _lost_step(rows: Sequence[Row]) -> ev.StepLost:
-    """After a crash, one step was in flight: of the candidate that was least far, in the order of the steps."""
+    """After a crash, one step was in flight: of the candidate of the older round that was least far."""
     order = ("planned", "build", "check", "measure", "gate")
-    first = min(rows, key=lambda row: (order.index(row.step), row.number))
+    first = min(rows, key=lambda row: (row.round, order.index(row.step), row.number))
     return ev.StepLost(candidate=first.number, step=first.step)
 
 
@@ -112,32 +114,54 @@ def _again(ctx: Context, row: Row) -> Attempt:
 # -- one round -----------------------------------------------------------------------------------------
 
 
-def _round(ctx: Context) -> Events:
-    """Propose, plan, build, check, measure, gate, explain, decide."""
-    history = ctx.history
-    number = history.round + 1
-    menu = ctx.menu.current(history)
-    for queued in [one for one in history.queue.values() if one.moves and menu.reverts(one.moves[0])]:
-        yield propose.revert(ctx, queued.who, queued.reason, queued.id)
-    yield ev.RoundBegan(round=number, size=ctx.settings.proposing.round, incumbent=history.incumbent)
-    wins = len(history.wins)
-    attempts, reverts = yield from propose.propose(ctx, number)
-    yield from _evaluate(ctx, attempts)
-    yield from _end_round(ctx, number, wins)
-    for proposal in reverts:
-        yield propose.revert(ctx, proposal.who, proposal.reason, None)
+def _round(ctx: Context, begun: list[Attempt] | None) -> Generator[ev.Event, None, list[Attempt] | None]:
+    """Propose, plan, build, check, measure, gate, explain, decide; return the next round where that was `begun`."""
+    if begun is None:
+        attempts = yield from propose.begin(ctx)
+    else:
+        attempts = yield from _with_injected(ctx, begun)
+    number = ctx.history.round
+    built = yield from _build(ctx, attempts)
+    following = yield from _begun_ahead(ctx)
+    yield from _evaluate(ctx, built, number)
+    yield from _end_round(ctx, number)
+    return following
 
 
-def _end_round(ctx: Context, number: int, wins: int) -> Events:
+def _begun_ahead(ctx: Context) -> Generator[ev.Event, None, list[Attempt] | None]:
+    """Propose and plan the next round before this one is known, and have compilers work on it beside the timing.
+
+    Only where they do not disturb it; nothing is begun that the budget may not have room for.
+    """
+    if not (ctx.settings.proposing.ahead and ctx.executor.builds_beside_timing):
+        return None
+    if budget.left(ctx.history, ctx.settings) <= 0 or budget.spent(ctx.history, ctx.settings, ctx.goal):
+        return None
+    attempts = yield from propose.begin(ctx, ahead=True)
+    attempts = yield from _with_jobs(ctx, attempts)
+    ctx.executor.build_ahead([job for attempt in attempts for job in attempt.jobs or ()])
+    return attempts
+
+
+def _with_injected(ctx: Context, begun: list[Attempt]) -> Generator[ev.Event, None, list[Attempt]]:
+    """Put what people wait for before a round that was begun ahead; what the budget has no room for then, ends."""
+    first = yield from propose.injected(ctx)
+    while begun and budget.left(ctx.history, ctx.settings) < 0:
+        reason = "its place in the budget went to an injected move"
+        yield from decide.finish(ctx, begun.pop(), Interrupted(step="planned", reason=reason))
+    return first + begun
+
+
+def _end_round(ctx: Context, number: int) -> Events:
     """Sum the round up, say so when the run is stuck, and look at the peers where it is their turn."""
     history = ctx.history
-    rows = [row for row in history.rows[-4 * 64 :] if row.round == number]
+    rows = history.of_round(number)
     summary = explain.summary(history, rows, ctx.pair_noise)
-    yield ev.RoundEnded(round=number, accepted=len(history.wins) - wins, summary=summary)
+    yield ev.RoundEnded(round=number, accepted=sum(row.verdict == "accepted" for row in rows), summary=summary)
     if history.rounds_without_win >= ctx.settings.proposing.patience and not history.stalled:
         yield ev.Stalled(rounds=history.rounds_without_win)
         yield from inspect.idle(ctx)
-    yield from inspect.after_round(ctx)
+    yield from inspect.after_round(ctx, number)
     if ctx.guard.calibration_due and _is_quick(ctx):
         yield from _calibrated(ctx, ctx.holder)
     timed_against = {peer.against for peer in history.peers.values()}
@@ -145,29 +169,20 @@ def _end_round(ctx: Context, number: int, wins: int) -> Events:
         yield from compare.peers(ctx, pairs=2)
 
 
-def _evaluate(ctx: Context, attempts: list[Attempt]) -> Events:
-    """Steps 7 to 13 for the candidates of a round; each goes on from the last step that its row has on record."""
-    history = ctx.history
-    alive = yield from _build(ctx, attempts)
-    # A round shares a seed drawn after its builds, so that nothing in a source can have known the inputs.
-    seed = random.Random(f"{history.problem.seed}/{history.round}/{history.seq}").getrandbits(31)
-    contenders: list[Attempt] = []
-    for attempt in alive:
-        if (yield from _check_and_measure(ctx, attempt, seed)):
-            contenders.append(attempt)
-    contenders.sort(key=lambda attempt: (-(history.rows[attempt.number].standing or 0.0), attempt.number))
-    top = ctx.settings.gating.gate_top
-    for attempt in contenders[:top]:
-        yield from _gate(ctx, attempt)
-    for attempt in contenders[top:]:
-        avg_us = history.rows[attempt.number].time_us or 0.0
-        yield from decide.finish(ctx, attempt, Measured(step="measure", verdict="coarse_only", avg_us=avg_us))
+def _with_jobs(ctx: Context, attempts: list[Attempt]) -> Generator[ev.Event, None, list[Attempt]]:
+    """Lower the smoke builds; those that cannot be, end."""
+    for attempt in attempts:
+        try:
+            attempt.jobs = attempt.jobs or ctx.jobs(attempt.plan)
+        except Ended as ended:
+            yield from decide.finish(ctx, attempt, ended.outcome)
+    return [attempt for attempt in attempts if attempt.jobs is not None]
 
 
 def _build(ctx: Context, attempts: list[Attempt]) -> Generator[ev.Event, None, list[Attempt]]:
-    """Build the round in parallel; the built ones come back in the order of their numbers."""
-    compile_s = ctx.settings.building.compile_s
-    for index, result in build([attempt.plan for attempt in attempts], ctx.smoke, ctx.executor, compile_s, ctx.wait):
+    """Step 7, in parallel: return those that were built."""
+    attempts = yield from _with_jobs(ctx, attempts)
+    for index, result in build([attempt.jobs for attempt in attempts if attempt.jobs], ctx.executor, ctx.wait):
         attempt = attempts[index]
         if not isinstance(result, Binaries):
             yield from decide.finish(ctx, attempt, result)
@@ -180,6 +195,24 @@ def _build(ctx: Context, attempts: list[Attempt]) -> Generator[ev.Event, None, l
                 smoke_sha256=result.smoke.binary_sha256, facts=result.full_reply.facts, cached=result.cached,
             )  # fmt: skip
     return [attempt for attempt in attempts if attempt.binaries is not None]
+
+
+def _evaluate(ctx: Context, built: list[Attempt], number: int) -> Events:
+    """Steps 8 to 13 for the candidates of a round; each goes on from the last step that its row has on record."""
+    history = ctx.history
+    # A round shares a seed drawn after its builds, so that nothing in a source can have known the inputs.
+    seed = random.Random(f"{history.problem.seed}/{number}/{history.seq}").getrandbits(31)
+    contenders: list[Attempt] = []
+    for attempt in built:
+        if (yield from _check_and_measure(ctx, attempt, seed)):
+            contenders.append(attempt)
+    contenders.sort(key=lambda attempt: (-(history.rows[attempt.number].standing or 0.0), attempt.number))
+    top = ctx.settings.gating.gate_top
+    for attempt in contenders[:top]:
+        yield from _gate(ctx, attempt)
+    for attempt in contenders[top:]:
+        avg_us = history.rows[attempt.number].time_us or 0.0
+        yield from decide.finish(ctx, attempt, Measured(step="measure", verdict="coarse_only", avg_us=avg_us))
 
 
 def _check_and_measure(ctx: Context, attempt: Attempt, seed: int) -> Generator[ev.Event, None, bool]:

@@ -73,5 +73,8 @@ class Backend(Protocol):
     def build_in_process(self, job: BuildJob, device: Device) -> BuildReply | None:
         """Answer a build without a compiler, or None where `compile_command` is to be run."""
 
+    def builds_beside_timing(self, device: Device) -> bool:
+        """Say whether compilers at work leave alone what is timed on the device, and take time worth hiding."""
+
     def host(self, store: Path, device: Device) -> Host:
         """Make the evaluator's side; called in the evaluator process alone, imports the heavy things."""

@@ -22,6 +22,13 @@ class Executor(Protocol):
     def build(self, jobs: Sequence[BuildJob], wait: Wait | None = None) -> Iterator[tuple[int, BuildReply]]:
         """Compile all in parallel and yield (position in `jobs`, reply) as each ends."""
 
+    @property
+    def builds_beside_timing(self) -> bool:
+        """Whether what is timed does not notice compilers at work, so that builds may go on beside it."""
+
+    def build_ahead(self, jobs: Sequence[BuildJob]) -> None:
+        """Have compilers work on these beside what is evaluated next; `build` of an equal job takes its reply over."""
+
     def evaluate(self, job: EvaluatorJob, timeout_s: float, wait: Wait | None = None) -> EvaluatorReply:
         """Run one job on the evaluator; `Lost` when it died, hung or took too much memory, and was replaced."""
 

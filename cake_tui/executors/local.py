@@ -3,45 +3,35 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import secrets
-import select
 import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from cake_tui import registry
-from cake_tui.errors import ENVIRONMENT, DeviceLost, UserError, first_error
+from cake_tui.errors import ENVIRONMENT, DeviceLost, UserError
 from cake_tui.executors import ExecutorFactory, OnFull, Wait, _leash
 from cake_tui.executors._child import Child
-from cake_tui.executors._compile import Compile
 from cake_tui.executors._inspect import Limits, inspect
 from cake_tui.executors._patience import TICK_S, Limit
+from cake_tui.executors._pool import Pool, signal_name
 from cake_tui.executors._room import Room
-from cake_tui.model import layout
 from cake_tui.model.device import Device
 from cake_tui.model.jobs import (
     BuildJob,
     BuildReply,
-    Built,
     EvaluatorJob,
     EvaluatorReply,
     Inspect,
     Inspected,
     Lost,
-    NotBuilt,
     Refused,
     TimePairs,
     TimePeer,
-    binary_path,
 )
 from cake_tui.model.outcome import WrongAnswer
 
@@ -55,26 +45,23 @@ class Local:
 
     Must be made and used in one thread that lives as long as it does (the evaluator dies with that thread).
     `parallel` compilers run at once (default: the processor's cores that the device leaves). While a kernel is
-    timed on the CPU compilers still at work are stopped and go on afterwards, unless `build_while_timing`.
+    timed compilers still at work are stopped and go on afterwards, unless the backend says that they do no harm.
     """
 
     def __init__(
-        self, backend_name: str, store: Path, device: Device, parallel: int = 0, memory_bytes: int = 0,
-        build_while_timing: bool = False,
-    ) -> None:  # fmt: skip
+        self, backend_name: str, store: Path, device: Device, parallel: int = 0, memory_bytes: int = 0
+    ) -> None:
         self.store = Path(store).absolute()
         self.device = device
-        self.parallel = parallel or max(min(device.cores, len(os.sched_getaffinity(0))), 1)
         self.memory_bytes = memory_bytes or int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * MEMORY_SHARE)
         self.replacements = 0
         self._backend_name = backend_name
         self._backend: Any = registry.load("backends", backend_name)
-        self._build_while_timing = build_while_timing or device.kind == "cuda"
-        self._compilers: dict[int, Compile] = {}
-        self._version: str | None = None
         self._mark = secrets.token_hex(16)
         self._closed = False
         self._room = Room(self.store)
+        parallel = parallel or max(min(device.cores, len(os.sched_getaffinity(0))), 1)
+        self._pool = Pool(self._backend, self.store, device, parallel, self._room, self._mark)
         self.store.mkdir(parents=True, exist_ok=True)
         _sweep_leftovers(self.store)
         self._leash = subprocess.Popen(
@@ -96,126 +83,18 @@ class Local:
         Equal jobs are compiled once; what is in the store is not compiled again. Leaving the iterator, or an
         exception from `wait`, ends the compilers at work. Raises UserError (ENVIRONMENT) without a compiler.
         """
-        waiting: dict[str, list[int]] = {}
-        for position, job in enumerate(jobs):
-            reply = self._backend.build_in_process(job, self.device)
-            key = self._key(job) if reply is None else ""
-            if reply is None:
-                reply = self._recorded(key)
-            if reply is not None:
-                yield position, reply
-            else:
-                waiting.setdefault(key, []).append(position)
-        queue, running = list(waiting), dict[str, Compile]()
-        try:
-            while queue or running:
-                while queue and len(running) < self.parallel:
-                    key = queue.pop(0)
-                    running[key] = self._compile(jobs[waiting[key][0]])
-                    self._compilers[id(running[key])] = running[key]
-                ended = self._step(running)
-                if wait is not None:
-                    wait()
-                for key, status in ended:
-                    one = running.pop(key)
-                    self._compilers.pop(id(one), None)
-                    reply = self._ended(key, jobs[waiting[key][0]], one, status)
-                    if isinstance(reply, NotBuilt) and self._room.waited(one.folder / "kernel.so", reply.log):
-                        queue.insert(0, key)
-                        continue
-                    for position in waiting[key]:
-                        yield position, reply
-        finally:
-            for one in running.values():
-                self._compilers.pop(id(one), None)
-                one.end()
-                shutil.rmtree(one.folder, ignore_errors=True)
+        return self._pool.build(jobs, wait)
 
-    def _step(self, running: dict[str, Compile]) -> list[tuple[str, int]]:
-        """Let the compilers work for at most a tick; return those that ended with their status."""
-        poller = select.poll()
-        for one in running.values():
-            poller.register(one.fd, select.POLLIN)
-        poller.poll(TICK_S * 1e3 / 5)
-        found = [(key, one.poll()) for key, one in running.items()]
-        return [(key, status) for key, status in found if status is not None]
+    def build_ahead(self, jobs: Sequence[BuildJob]) -> None:
+        """Have compilers work on these beside what is evaluated; `build` of an equal job takes its reply over.
 
-    def _compile(self, job: BuildJob) -> Compile:
-        scratch = self.store / "building"
-        self._room.keep_trying(scratch, 0, lambda: scratch.mkdir(parents=True, exist_ok=True))
-        text = job.lowered.source.encode()
-        folder = self._room.keep_trying(
-            scratch, len(text), lambda: Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=scratch))
-        )
-        source = folder / self._source(job)
-        self._room.keep_trying(source, len(text), lambda: source.write_bytes(text))
-        return Compile(self._command(job), folder, job.timeout_s, self._mark)
-
-    def _source(self, job: BuildJob) -> Path:
-        return Path(layout.SOURCES[job.lowered.target])
-
-    def _command(self, job: BuildJob) -> tuple[str, ...]:
-        return tuple(self._backend.compile_command(job, self.device, self._source(job), Path("kernel.so")))
-
-    def _ended(self, key: str, job: BuildJob, one: Compile, status: int) -> BuildReply:
-        """Turn an ended compiler into a reply; a binary goes into the store."""
-        command, log = self._command(job), one.log
-        binary = one.folder / "kernel.so"
-        try:
-            if one.timed_out:
-                reason = f"the compiler took longer than {job.timeout_s:g} s and was ended"
-            elif status < 0:
-                reason = f"the compiler was ended by {signal_name(-status)}"
-            elif status > 0:
-                reason = first_error(log.text) or f"the compiler ended with {status}"
-            elif not binary.is_file() or not binary.stat().st_size:
-                reason = "the compiler ended well but wrote no binary"
-            else:
-                facts = self._backend.read_facts(binary, log.text)
-                data = binary.read_bytes()
-                sha256 = hashlib.sha256(data).hexdigest()
-                self._keep(binary_path(self.store, sha256), data)
-                built = Built(sha256, one.seconds, facts, log.text, log.bytes, command)
-                self._keep(self._record(key), msgspec.json.encode(built))
-                return built
-            return NotBuilt(reason, one.seconds, one.timed_out, log.text, log.bytes, command)
-        finally:
-            shutil.rmtree(one.folder, ignore_errors=True)
-
-    def _key(self, job: BuildJob) -> str:
-        """Identity of a build: source, command with its options and architecture, and the compiler's version."""
-        if self._version is None:
-            self._version = self._backend.probe(self.device).version
-        identity = (self._backend.name, self._version, self._command(job), job.lowered.arch, job.lowered.source)
-        return hashlib.sha256(msgspec.json.encode(identity)).hexdigest()
-
-    def _record(self, key: str) -> Path:
-        return self.store / "builds" / key[:2] / f"{key}.json"
-
-    def _recorded(self, key: str) -> Built | None:
-        """Return an earlier build whose binary is whole, else None."""
-        try:
-            built = msgspec.json.decode(self._record(key).read_bytes(), type=Built)
-            data = binary_path(self.store, built.binary_sha256).read_bytes()
-        except (OSError, msgspec.DecodeError):
-            return None
-        if hashlib.sha256(data).hexdigest() != built.binary_sha256:
-            return None
-        return msgspec.structs.replace(built, cached=True)
-
-    def _keep(self, path: Path, data: bytes) -> None:
-        """Write a file of the store, whole or not at all."""
-        self._room.keep_trying(path, len(data), lambda: self._write(path, data))
-
-    def _write(self, path: Path, data: bytes) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            Path(name).rename(path)
-        finally:
-            Path(name).unlink(missing_ok=True)
+        Nothing happens where that would disturb what is timed. Raises UserError (ENVIRONMENT) without a compiler.
+        """
+        if self.builds_beside_timing:
+            for job in jobs:
+                if self._backend.build_in_process(job, self.device) is None:
+                    self._pool.begin(job)
+            self._pool.step()
 
     # --- evaluations ------------------------------------------------------------------------------------
 
@@ -227,7 +106,7 @@ class Local:
         and RuntimeError with a traceback for a bug in it.
         """
         timed = isinstance(job, TimePairs | TimePeer)
-        self._pause_builds(timed)
+        wait = self._pause_builds(timed, wait)
         try:
             if self._evaluator.has_ended():  # what the last kernel left behind got it, after its reply
                 self._replace()
@@ -323,9 +202,18 @@ class Local:
             if wait is not None:
                 wait()
 
-    def _pause_builds(self, paused: bool) -> None:
-        for one in self._compilers.values():
-            one.pause(paused and not self._build_while_timing)
+    def _pause_builds(self, paused: bool, wait: Wait | None = None) -> Wait | None:
+        """Have compilers stand still or go on; where they do no harm they go on in any case, within `wait`."""
+        if not self.builds_beside_timing:
+            self._pool.pause(paused)
+            return wait
+        return self._pool.beside(wait)
+
+    @property
+    def builds_beside_timing(self) -> bool:
+        """Whether what is timed does not notice compilers at work."""
+        beside: bool = self._backend.builds_beside_timing(self.device)
+        return beside
 
     @property
     def has_tools(self) -> bool:
@@ -337,7 +225,7 @@ class Local:
         inspector = getattr(self._backend, "inspector", None)
         if inspector is None:
             return Inspected(refused=f"the {self._backend_name} backend has no {job.tool}")
-        self._pause_builds(True)
+        wait = self._pause_builds(True, wait)
         try:
             return inspect(inspector, job, self.store, self.device, Limits(timeout_s, self._mark), wait)
         finally:
@@ -350,8 +238,7 @@ class Local:
         if self._closed:
             return
         self._closed = True
-        for one in self._compilers.values():
-            one.end()
+        self._pool.close()
         for child in (self._evaluator, self._spare):
             if child is not None:
                 child.end()
@@ -382,14 +269,6 @@ def _sweep_leftovers(store: Path) -> None:
 def _taints(reply: Refused) -> bool:
     """Say whether the kernel may have left its evaluator other than it was."""
     return isinstance(reply.outcome, WrongAnswer) and reply.outcome.failure in ("state", "guard")
-
-
-def signal_name(number: int) -> str:
-    """Return SIGSEGV for 11; signals without a name keep their number."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 PLUGIN: ExecutorFactory = Local

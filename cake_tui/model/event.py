@@ -150,11 +150,12 @@ class PausedByGuard(Event, frozen=True, tag=True, gc=False):
 
 
 class RoundBegan(Event, frozen=True, tag=True, gc=False):
-    """Proposals of round `round` were asked for."""
+    """Proposals of round `round` were asked for; `knew_round` is the last one that they knew whole (None: all)."""
 
     round: int
     size: int
     incumbent: int | None
+    knew_round: int | None = None
 
 
 class BaseReverted(Event, frozen=True, tag=True, gc=False):

@@ -131,11 +131,13 @@ def _paused_by_guard(h: History, e: ev.PausedByGuard) -> None:
 
 
 def _round_began(h: History, e: ev.RoundBegan) -> None:
-    h.round, h.round_open = e.round, True
+    h.round = e.round
+    if h.round > h.base_round:
+        h.base_override = None
 
 
 def _round_ended(h: History, e: ev.RoundEnded) -> None:
-    h.round_open, h.base_override = False, None
+    h.finished_round = max(h.finished_round, e.round)
     h.last_round_summary = e.summary
 
 
@@ -144,7 +146,7 @@ def _stalled(h: History, e: ev.Stalled) -> None:
 
 
 def _reverted(h: History, e: ev.BaseReverted) -> None:
-    h.base_override = e.base
+    h.base_override, h.base_round = e.base, h.round + 1
     h.queue.pop(e.request or "", None)
     _mark(h, e.who, f"revert_last() -> {e.base}")
 
@@ -186,6 +188,7 @@ def _planned(h: History, e: ev.Planned) -> None:
     row = _row(h, e.candidate, e.round, e.proposal)
     if row is None:
         return
+    h.flying.append(row.number)
     row.level, row.schedule, row.predicted_us = e.level, e.schedule, e.predicted_us
     row.source_sha256, row.audit = e.source_sha256, e.audit
     h.last_source_round = max(h.last_source_round, e.round)
@@ -248,6 +251,8 @@ def _ended(h: History, e: ev.CandidateEnded) -> None:
         row.time_us = row.standing = row.gain = None
         kind, outcome = "Interrupted", Interrupted(step=row.step, reason=_DAMAGED)
     row.outcome, row.reason, row.elapsed_s = kind, outcome.reason, h.elapsed_s
+    if row.number in h.flying:
+        h.flying.remove(row.number)
     row.labels = tuple([finding.label for finding in e.findings[:3]])
     h._count(kind)
     if kind in EFFECTIVE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -28,14 +29,16 @@ class State(msgspec.Struct):
     paused_by: str | None = None
     exit_code: int = 0
     rows: list[Row] = []
+    flying: list[int] = []  # candidates that were planned and have not ended, oldest first
     by_source: dict[str, int] = {}
     forgiven: int = 0  # candidates that may be proposed again
     incumbent: int | None = None
     incumbent_us: float | None = None
     wins: list[Win] = []
     base_override: int | None = None
+    base_round: int = 0  # the last round whose proposals start from it
     round: int = 0
-    round_open: bool = False
+    finished_round: int = 0  # the last one that was summed up: before `round`, while one or two are under way
     last_win_round: int = 0
     last_source_round: int = 0
     stalled: bool = False
@@ -86,14 +89,12 @@ class State(msgspec.Struct):
     @property
     def rounds_without_win(self) -> int:
         """Finished rounds since the incumbent last changed."""
-        finished = self.round - (1 if self.round_open else 0)
-        return max(0, finished - self.last_win_round)
+        return max(0, self.finished_round - self.last_win_round)
 
     @property
     def rounds_without_source(self) -> int:
         """Finished rounds since one brought a source that was not on record."""
-        finished = self.round - (1 if self.round_open else 0)
-        return max(0, finished - self.last_source_round)
+        return max(0, self.finished_round - self.last_source_round)
 
     @property
     def baseline_us(self) -> float | None:
@@ -114,9 +115,12 @@ class State(msgspec.Struct):
 
     def in_flight(self) -> Iterator[Row]:
         """Candidates that were planned and have not ended, oldest first."""
-        for row in reversed(self.rows[-64:]):
-            if row.in_flight:
-                yield row
+        return (self.rows[number] for number in tuple(self.flying))
+
+    def of_round(self, number: int) -> list[Row]:
+        """A round's candidates, oldest first; it is one of the latest."""
+        latest = itertools.takewhile(lambda row: row.round >= number, reversed(self.rows))
+        return [row for row in latest if row.round == number][::-1]
 
     def measured(self) -> Iterator[Row]:
         """Rows that have a time, oldest first."""

@@ -40,6 +40,11 @@ def reached(goal: Goal, history: History) -> bool:
     return bool(ratios) and min(ratios) >= goal.number
 
 
+def left(history: History, settings: Settings) -> int:
+    """Return how many candidates may still be begun, if all that are under way reach a verdict."""
+    return settings.budget.candidates - history.effective - len(history.flying)
+
+
 def spent(history: History, settings: Settings, goal: Goal | None) -> str | None:
     """Return why the run is done, or None while it is not."""
     budget = settings.budget

@@ -13,6 +13,9 @@ from cake_tui.model.lowered import Lowered
 from cake_tui.model.outcome import BuildFailed, Outcome, TimedOut
 from cake_tui.steps.plan import Plan
 
+Jobs = tuple[BuildJob, BuildJob]
+"""The full and the smoke build of a candidate."""
+
 
 class Binaries(msgspec.Struct, frozen=True):
     """Both builds of a candidate, ready to run."""
@@ -24,40 +27,37 @@ class Binaries(msgspec.Struct, frozen=True):
     cached: bool
 
 
-def build(
-    plans: Sequence[Plan], smoke: Callable[[Plan], Lowered], executor: Executor, compile_s: float, wait: Wait
-) -> Iterator[tuple[int, Binaries | Outcome]]:
-    """Yield (position in `plans`, its binaries or how it ended) as each candidate's second build ends."""
-    jobs: list[BuildJob] = []
-    owners: list[int] = []
-    for index, plan in enumerate(plans):
-        try:
-            lowered = smoke(plan)
-        except Ended as ended:
-            yield index, ended.outcome
-            continue
-        jobs += [BuildJob(plan.full, "full", compile_s), BuildJob(lowered, "smoke", compile_s)]
-        owners += [index, index]
+def jobs_of(plan: Plan, smoke: Callable[[Plan], Lowered], compile_s: float) -> Jobs:
+    """Lower the smoke build and say what is to be compiled; raises Ended(Rejected)."""
+    return BuildJob(plan.full, "full", compile_s), BuildJob(smoke(plan), "smoke", compile_s)
+
+
+def build(candidates: Sequence[Jobs], executor: Executor, wait: Wait) -> Iterator[tuple[int, Binaries | Outcome]]:
+    """Yield (position, binaries or how it ended) as each candidate's second build ends, in the order of positions."""
+    jobs = [job for pair in candidates for job in pair]
     replies: dict[int, Built] = {}
-    ended_already: set[int] = set()
+    ended: dict[int, Binaries | Outcome] = {}
+    told = 0
     for at, reply in executor.build(jobs, wait):
-        index, full = owners[at], at - at % 2
-        if index in ended_already:
+        index, full = at // 2, at - at % 2
+        if index in ended:
             continue
         if isinstance(reply, NotBuilt):
-            ended_already.add(index)
-            yield index, failure(reply, compile_s)
-            continue
-        replies[at] = reply
-        if full in replies and full + 1 in replies:
-            yield index, _binaries(jobs[full], replies[full], jobs[full + 1], replies[full + 1])
+            ended[index] = failure(reply, jobs[at].timeout_s)
+        else:
+            replies[at] = reply
+            if full in replies and full + 1 in replies:
+                ended[index] = _binaries(jobs[full], replies[full], jobs[full + 1], replies[full + 1])
+        while told in ended:
+            yield told, ended[told]
+            told += 1
 
 
 def build_one(
     plan: Plan, smoke: Callable[[Plan], Lowered], executor: Executor, compile_s: float, wait: Wait
 ) -> Binaries:
     """Build one candidate (from the cache, where it was built before); raises Ended."""
-    for _, result in build([plan], smoke, executor, compile_s, wait):
+    for _, result in build([jobs_of(plan, smoke, compile_s)], executor, wait):
         if isinstance(result, Binaries):
             return result
         raise Ended(result)

@@ -64,17 +64,24 @@ def _holder_failed(reply: EvaluatorReply) -> bool:
 
 
 def peers(ctx: Context, pairs: int) -> Events:
-    """Time every peer of the problem side by side with the best; a peer that cannot run is noticed once."""
+    """Time every peer of the problem side by side with the best.
+
+    One that cannot run is noticed once, and not tried again by this engine: a resume does.
+    """
     history = ctx.history
     best = history.incumbent
     if best is None:
         return
-    for name in history.problem.peers:
+    for name in (name for name in history.problem.peers if name not in ctx.unfit):
         holder = subject(ctx, best).full
         job = TimePeer(history.problem, name, holder, pairs, history.problem.seed, ctx.settings.gating.sample_ms)
         reply = ctx.executor.evaluate(job, JOB_LIMIT_S, ctx.wait)
         if not isinstance(reply, Timed):
-            yield ev.Noticed(level="warning", text=f"peer {name} could not be timed: {reason_of(reply)}")
+            text = f"peer {name} could not be timed: {reason_of(reply)}"
+            if not _holder_failed(reply):
+                ctx.unfit.add(name)
+                text += "; it is tried again after a stop and a resume"
+            yield ev.Noticed(level="warning", text=text)
             continue
         # Other programs slow a library's threads down more than ours, and nothing makes either faster: the fastest
         # sample of each is what it can do.

@@ -20,10 +20,11 @@ from cake_tui.model.goal import Goal
 from cake_tui.model.history import History
 from cake_tui.model.lowered import Lowered
 from cake_tui.model.measure import GateResult
+from cake_tui.model.move import Proposal
 from cake_tui.model.schedule import Schedule
 from cake_tui.rules import Evidence
 from cake_tui.steps import noise
-from cake_tui.steps.build import Binaries
+from cake_tui.steps.build import Binaries, Jobs, jobs_of
 from cake_tui.steps.plan import Plan, smoke_build
 from cake_tui.steps.tell import Told
 
@@ -81,6 +82,8 @@ class Context:
     disproved: set[tuple[str, str]] = field(default_factory=set)
     refused: dict[str, str] = field(default_factory=dict)  # tool -> why it need not be tried again
     stumbled: dict[str, int] = field(default_factory=dict)  # tool -> failures in a row
+    unfit: set[str] = field(default_factory=set)  # peers that could not be timed
+    reverts: list[Proposal] = field(default_factory=list)  # asked for by the agent, for the round proposed next
     call_s: float = 3.0  # of the last call of a tool; before one was made, of a small one
     _read: tuple[dict[str, Any], Settings] | None = None  # what the settings were last read from, and they
 
@@ -111,6 +114,10 @@ class Context:
         while len(self.explained) > KEPT:
             del self.explained[next(iter(self.explained))]
 
+    def jobs(self, paper: Plan) -> Jobs:
+        """Say what is to be compiled of a candidate; raises Ended(Rejected)."""
+        return jobs_of(paper, self.smoke, self.settings.building.compile_s)
+
     def smoke(self, paper: Plan) -> Lowered:
         """Lower a candidate's smoke build; raises Ended(Rejected)."""
         problem, device = self.history.problem, self.history.device
@@ -140,6 +147,7 @@ class Attempt:
 
     number: int
     plan: Plan
+    jobs: Jobs | None = None
     binaries: Binaries | None = None
     agreement: Agreement | None = None
     coarse: ev.Coarse | None = None

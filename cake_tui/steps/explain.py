@@ -210,7 +210,7 @@ def summary(history: History, rows: Sequence[Row], pair_noise: float) -> dict[st
     such a change, from medians of three pairs. `structures` gives candidates, those with a time, and the best
     change of speed against candidate 0.
     """
-    number = rows[0].round if rows else history.round
+    number = rows[0].round if rows else history.finished_round + 1
     return {"number": number, "trends": _trends(history, rows, pair_noise), "structures": _structures(rows)}
 
 

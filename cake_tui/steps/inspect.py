@@ -38,14 +38,14 @@ DISPROVED = 0.25  # of what was expected, in ln units
 PATIENCE = 2  # failures of other kinds in a row
 
 
-def after_round(ctx: Context) -> Events:
+def after_round(ctx: Context, number: int) -> Events:
     """Check a suspect and profile who waits, within the share of the time that they may take."""
     if not ctx.executor.has_tools:
         return
-    for number in _suspects(ctx)[:1]:
+    for suspect in _suspects(ctx, number)[:1]:
         if _affordable(ctx):
-            yield from _sanitized(ctx, number)
-    asked, turn = ctx.history.wanted_profiles, ctx.history.round % ctx.settings.profiling.profile_rounds == 0
+            yield from _sanitized(ctx, suspect)
+    asked, turn = ctx.history.wanted_profiles, number % ctx.settings.profiling.profile_rounds == 0
     if asked or (turn and "ncu" not in ctx.refused and _affordable(ctx)):
         yield from _profiled(ctx, waiting(ctx.history, ctx.settings.profiling.profile_top))
     yield from _wanted_checks(ctx)
@@ -183,12 +183,11 @@ def _sanitized(ctx: Context, number: int) -> Events:
         )  # fmt: skip
 
 
-def _suspects(ctx: Context) -> list[int]:
-    """Candidates of the last round that wrote where they should not, raced, or took their evaluator down."""
+def _suspects(ctx: Context, number: int) -> list[int]:
+    """Candidates of a round that wrote where they should not, raced, or took their evaluator down."""
     if "memcheck" in ctx.refused:
         return []
-    history = ctx.history
-    rows = [row for row in history.rows[-64:] if row.round == history.round and row.schedule is not None]
+    rows = [row for row in ctx.history.of_round(number) if row.schedule is not None]
     return [row.number for row in rows if row.suspect and row.sanitized is None]
 
 

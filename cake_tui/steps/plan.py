@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 
@@ -97,16 +97,17 @@ def _named(lowered: Lowered, schedule: Schedule) -> Lowered:
     return msgspec.structs.replace(lowered, structure=schedule.structure, constants=schedule.knobs)
 
 
-def refuse_repeated(plan: Plan, history: History, planned: Sequence[Plan]) -> None:
-    """Raise Ended(Repeated) where the same lowered value is on record or earlier in this round."""
+def refuse_repeated(plan: Plan, history: History) -> None:
+    """Raise Ended(Repeated) where the same lowered value is on record or on its way."""
     identity = plan.full.sha256
     number = history.by_source.get(identity)
     if number is not None:
         row = history.rows[number]
         outcome = f"{row.outcome} {row.verdict or ''}".strip()
         raise Ended(Repeated(step="lower", reason=f"same source as candidate {number}: {outcome}", of=number))
-    if any(other.full.sha256 == identity for other in planned):
-        raise Ended(Repeated(step="lower", reason="same source as another of this round", of=len(history.rows)))
+    for row in history.in_flight():
+        if row.source_sha256 == identity:
+            raise Ended(Repeated(step="lower", reason=f"same source as candidate {row.number}", of=row.number))
 
 
 def smoke_shapes(problem: Problem, fraction: float, multiples: Mapping[str, int]) -> tuple[Shape, ...]:

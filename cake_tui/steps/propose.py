@@ -11,50 +11,48 @@ from cake_tui.errors import Ended
 from cake_tui.model import event as ev
 from cake_tui.model.move import Level, Proposal
 from cake_tui.model.outcome import Outcome, Screened
+from cake_tui.model.row import Queued
 from cake_tui.model.schedule import Schedule
-from cake_tui.steps import explain, keep, plan, screen
+from cake_tui.steps import budget, explain, keep, plan, screen
 from cake_tui.steps.context import Attempt, Context
 
 
-def propose(ctx: Context, number: int) -> Generator[ev.Event, None, tuple[list[Attempt], list[Proposal]]]:
-    """Steps 1 to 6: proposals become plans; what ends here is journaled, the rest is `Planned`."""
-    history, settings = ctx.history, ctx.settings
+def begin(ctx: Context, *, ahead: bool = False) -> Generator[ev.Event, None, list[Attempt]]:
+    """Steps 1 to 6 of the next round: proposals become plans; what ends here is journaled, the rest is `Planned`.
+
+    One that is begun `ahead`, while the round before is timed, knows that one not yet. It leaves slots to the moves
+    that people wait for: `injected` takes them up when the round's turn comes.
+    """
+    history, proposing = ctx.history, ctx.settings.proposing
+    changed = ctx.menu.poll()
+    if changed is not None:
+        yield changed
     menu = ctx.menu.current(history)
-    room = max(1, settings.budget.candidates - history.effective)
-    size = min(settings.proposing.round, room)
-    wanted = size * (settings.proposing.propose_factor if settings.proposing.screen else 1)
+    for queued in [one for one in history.queue.values() if one.moves and menu.reverts(one.moves[0])]:
+        yield _reverted(ctx, queued.who, queued.reason, queued.id)
+    while ctx.reverts:
+        asked = ctx.reverts.pop(0)
+        yield _reverted(ctx, asked.who, asked.reason, None)
+    room = max(1, budget.left(history, ctx.settings))
+    number, knew = history.round + 1, history.round - 1 if ahead else None
+    yield ev.RoundBegan(round=number, size=proposing.round, incumbent=history.incumbent, knew_round=knew)
+    attempts = [] if ahead else (yield from injected(ctx))
+    kept_free = len(_waiting(ctx)) if ahead else 0
+    size = min(proposing.round, room)
+    wanted = size * (proposing.propose_factor if proposing.screen else 1)
     rng = random.Random(f"{history.problem.seed}/{number}")
-    injected = [
-        Proposal(history.incumbent or 0, queued.moves, queued.reason or "injected", "person", queued.who, queued.id)
-        for queued in history.queue.values()
-        if queued.moves and not menu.reverts(queued.moves[0])
-    ]
-    proposals = injected + list(ctx.agent.propose(history, menu, wanted, rng))
-    reverts = [proposal for proposal in proposals if proposal.moves and menu.reverts(proposal.moves[0])]
     drafts: list[plan.Draft] = []
-    attempts: list[Attempt] = []
-    for proposal in proposals:
-        if proposal in reverts:
-            continue
-        if not 0 <= proposal.base < len(history.rows) or history.rows[proposal.base].standing is None:
-            yield ev.ProposalDropped(proposal=proposal, reason=f"candidate {proposal.base} has no time to start from")
-            continue
-        schedule: Schedule | None = None
-        level: Level | None = None
-        try:
-            schedule, level = plan.rewrite(proposal, history, menu)
-            draft = _draft(ctx, proposal, schedule, level)
-        except Ended as ended:
-            yield _refused(ctx, proposal, level, schedule, ended.outcome)
-            continue
-        if proposal.chosen_by == "person":  # first slots, never screened
-            yield _taken(ctx, draft, attempts)
+    for proposal in ctx.agent.propose(history, menu, wanted, rng):
+        if proposal.moves and menu.reverts(proposal.moves[0]):
+            ctx.reverts.append(proposal)
+        elif proposal.chosen_by == "person":  # never screened
+            yield from _unscreened(ctx, proposal, attempts)
         else:
-            drafts.append(draft)
-    slots = max(0, size - len(attempts))
-    kept, dropped = screen.screen(drafts, slots, settings.proposing, random.Random(rng.random()))
+            drafts += yield from _drafted(ctx, proposal)
+    slots = max(0, size - len(attempts) - kept_free)
+    kept, dropped = screen.screen(drafts, slots, proposing, random.Random(rng.random()))
     # Ties and audits come on top of the round, but not on top of the budget.
-    last = max(0, room - len(attempts))
+    last = max(0, room - len(attempts) - kept_free)
     kept, dropped = kept[:last], kept[last:] + dropped
     while kept:
         event = _taken(ctx, kept.pop(0), attempts)
@@ -68,14 +66,50 @@ def propose(ctx: Context, number: int) -> Generator[ev.Event, None, tuple[list[A
         outcome = Screened(step="cost", reason=f"predicted {predicted:.4g} us", predicted_us=predicted)
         ended_event = _refused(ctx, draft.proposal, draft.level, draft.schedule, outcome)
         yield msgspec.structs.replace(ended_event, predicted_us=predicted)
-    return attempts, reverts
+    return attempts
+
+
+def injected(ctx: Context) -> Generator[ev.Event, None, list[Attempt]]:
+    """Plan what people wait for, from the incumbent as it is now; never screened."""
+    attempts: list[Attempt] = []
+    for queued in _waiting(ctx):
+        base, why = ctx.history.incumbent or 0, queued.reason or "injected"
+        yield from _unscreened(ctx, Proposal(base, queued.moves, why, "person", queued.who, queued.id), attempts)
+    return attempts
+
+
+def _waiting(ctx: Context) -> list[Queued]:
+    """Injected moves, oldest first; ``revert_last()`` is none: it makes no candidate."""
+    menu = ctx.menu.current(ctx.history)
+    return [one for one in ctx.history.queue.values() if one.moves and not menu.reverts(one.moves[0])]
+
+
+def _unscreened(ctx: Context, proposal: Proposal, attempts: list[Attempt]) -> Generator[ev.Event, None, None]:
+    for draft in (yield from _drafted(ctx, proposal)):
+        yield _taken(ctx, draft, attempts)
+
+
+def _drafted(ctx: Context, proposal: Proposal) -> Generator[ev.Event, None, list[plan.Draft]]:
+    """Steps 2 to 5: a draft, or none where the event says how the proposal ended."""
+    history = ctx.history
+    if not 0 <= proposal.base < len(history.rows) or history.rows[proposal.base].standing is None:
+        yield ev.ProposalDropped(proposal=proposal, reason=f"candidate {proposal.base} has no time to start from")
+        return []
+    schedule: Schedule | None = None
+    level: Level | None = None
+    try:
+        schedule, level = plan.rewrite(proposal, history, ctx.menu.current(history))
+        return [_draft(ctx, proposal, schedule, level)]
+    except Ended as ended:
+        yield _refused(ctx, proposal, level, schedule, ended.outcome)
+        return []
 
 
 def _taken(ctx: Context, draft: plan.Draft, attempts: list[Attempt]) -> ev.Planned | ev.CandidateEnded:
     """Step 6: a draft with a source of its own becomes an attempt; one without ends as `Repeated` or `Rejected`."""
     try:
         paper = plan.lower(draft, ctx.history.problem, ctx.history.device)
-        plan.refuse_repeated(paper, ctx.history, [attempt.plan for attempt in attempts])
+        plan.refuse_repeated(paper, ctx.history)
     except Ended as ended:
         return _refused(ctx, draft.proposal, draft.level, draft.schedule, ended.outcome)
     attempts.append(Attempt(len(ctx.history.rows), paper))
@@ -95,7 +129,7 @@ def _refused(
     )  # fmt: skip
 
 
-def revert(ctx: Context, who: str, reason: str, request: str | None) -> ev.Event:
+def _reverted(ctx: Context, who: str, reason: str, request: str | None) -> ev.Event:
     """``revert_last()``: the incumbent's parent becomes the next base; refused at candidate 0."""
     history = ctx.history
     holder = ctx.holder

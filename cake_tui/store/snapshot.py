@@ -15,7 +15,7 @@ from cake_tui.store.files import what_the_machine_lacks, write_whole
 from cake_tui.store.reading import JournalReader
 from cake_tui.store.summary import Summary, summarise
 
-VERSION = 1
+VERSION = 2
 
 
 class Head(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from cake_tui.executors.local import Local
 
 @pytest.fixture
 def executor(tmp_path: Path) -> Iterator[Local]:
-    with Local("cpu", tmp_path / "store", PLUGIN.devices()[0]) as made:
+    with Local("cpu", tmp_path / "store", PLUGIN.devices()[0], parallel=2) as made:
         yield made
 
 

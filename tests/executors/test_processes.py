@@ -107,7 +107,6 @@ def test_compilers_stand_still_while_a_kernel_is_timed(
     pids = tmp_path / "pids"
     compiler(f'case "$*" in *SLOW*) echo $$ >> {pids}; while :; do sleep 0.01; done;; *) exec cc "$@";; esac\n')
     jobs = [BuildJob(lowered(GOOD, ("-DSLOW",)), timeout_s=3.0), BuildJob(lowered(GOOD, ("-DX",)))]
-    executor.parallel = 2
     building = executor.build(jobs)
     position, _ = next(building)
     assert position == 1

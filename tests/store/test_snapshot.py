@@ -64,7 +64,7 @@ def test_a_damaged_snapshot_is_rebuilt_with_one_notice(session: Path, damage: st
         "torn": content[: len(content) // 2],
         "nul": b"\0" * len(content),
         "not json": b"hello",
-        "another version": content.replace(b'"v":1,', b'"v":99,', 1),
+        "another version": content.replace(b'"v":%d,' % snapshot.VERSION, b'"v":99,', 1),
         "list": b"[]",
     }[damage]
     path.write_bytes(changed)

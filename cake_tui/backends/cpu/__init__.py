@@ -44,6 +44,10 @@ class CpuBackend:
         """Read assembly and vector report beside `binary`."""
         return read_facts(binary, log, version(find_compiler()))
 
+    def builds_beside_timing(self, device: Device) -> bool:
+        """A compiler would take the cores that are timed."""
+        return False
+
     def build_in_process(self, job: BuildJob, device: Device) -> BuildReply | None:
         """C is never built without a compiler."""
         return None

@@ -52,6 +52,10 @@ class CudaBackend:
         facts = static.with_code(static.from_ptxas(log), binary, sass)
         return msgspec.structs.replace(facts, compiler=version(find_compiler()))
 
+    def builds_beside_timing(self, device: Device) -> bool:
+        """Compilers work on the processor, kernels on the GPU."""
+        return True
+
     def build_in_process(self, job: BuildJob, device: Device) -> BuildReply | None:
         """CUDA is never built without a compiler."""
         return None

@@ -82,6 +82,10 @@ class SimulatedBackend:
         """Return what is known of a binary that is none."""
         return StaticFacts(compiler=COMPILER)
 
+    def builds_beside_timing(self, device: Device) -> bool:
+        """Nothing is timed; it matters where the options ask for a compiler that takes time."""
+        return opt.parse_uuid(device.uuid).needs_process
+
     def build_in_process(self, job: BuildJob, device: Device) -> BuildReply | None:
         """Answer at once, unless the options ask for a compiler that takes time, hangs or talks."""
         options = opt.parse_uuid(device.uuid)
