@@ -33,6 +33,8 @@ def reached(access: Accessing, *, ring: bool = False) -> Reached | None:
     """
     scope = access.scope
     counts = _counts(access)
+    if any(_count(counts, around.variable) < 1 for around in access.around):
+        return Reached((), "", ())  # a loop without a round, or a branch that no round takes
     used: dict[str, int] = {}
     pieces: list[list[Reach]] = []
     twice = ""

@@ -5,22 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import product
 
 from cake_tui.ir import program as ir
 from cake_tui.ir.analysis.accesses import Accessing, accesses_of
 from cake_tui.ir.analysis.blocks import Block
 from cake_tui.ir.analysis.boxes import Reach
+from cake_tui.ir.analysis.corners import corners
 from cake_tui.ir.analysis.coverage import Reached, reached
 from cake_tui.ir.analysis.intervals import span_of
 from cake_tui.ir.analysis.spans import numbers_of, sample_sizes, spans_of
 from cake_tui.ir.analysis.steps import Clash
 from cake_tui.ir.analysis.tiles import FEWEST_TILES, tiles_of
-from cake_tui.ir.expr import Expr, names_in
+from cake_tui.ir.expr import Expr
 from cake_tui.ir.program import DTYPE_BYTES, WARP, Buffer, Launch, Program, Statement, inner_axis
 from cake_tui.ir.text import line_numbers
 from cake_tui.ir.text.program import show_statement
-from cake_tui.ir.walk import Path, buffers_of, walk, walk_body
+from cake_tui.ir.walk import Path, buffers_of, walk
 from cake_tui.model.device import Device
 from cake_tui.model.diagnostic import Diagnostic
 
@@ -239,37 +239,14 @@ class Subject:
     def _places(self, launch: Launch) -> Iterator[Iterable[dict[str, Reach]]]:
         """Where each block that is run works: at one place of the grid, or a persistent one at its tiles in turn."""
         if launch.persistent is None:
-            yield from ([corner] for corner in self._corners(launch))
+            yield from ([corner] for corner in corners(launch, self.blocks(launch), self.spans))
             return
         late = any(size.value is None for size in self.program.sizes)
         for block in dict.fromkeys((0, max(1, self.number(launch.persistent)) - 1)):
             yield tiles_of(launch, block, self.spans, at_least=FEWEST_TILES if late else 1)
-
-    def _corners(self, launch: Launch) -> list[dict[str, Reach]]:
-        """Blocks to run: the first; the last where loops depend on the block; all ends where branches do."""
-        names, blocks = [axis.name for axis in launch.axes], self.blocks(launch)
-        branches, loops = _deciding(launch)
-        ends = [(0, extent - 1) if name in branches else (0,) for name, extent in zip(names, blocks)]
-        places = [dict(zip(names, place)) for place in product(*(dict.fromkeys(end) for end in ends))]
-        if loops & set(names):
-            places.append({name: extent - 1 for name, extent in zip(names, blocks)})
-        return [{name: (at, at) for name, at in place.items()} for place in places]
 
     @property
     def capability(self) -> int:
         """Compute capability of the program's architecture: 90 for sm_90 and sm_90a; 0 where it has none."""
         digits = "".join(letter for letter in self.program.arch.removeprefix("sm_") if letter.isdigit())
         return int(digits) if self.program.arch.startswith("sm_") and digits else 0
-
-
-def _deciding(launch: Launch) -> tuple[frozenset[str], frozenset[str]]:
-    """Names in the conditions of branches, and names in the bounds of loops."""
-    branches: set[str] = set()
-    loops: set[str] = set()
-    for statement in walk_body(launch.body):
-        match statement:
-            case ir.For(start=start, stop=stop):
-                loops |= names_in(start) | names_in(stop)
-            case ir.If(condition=condition):
-                branches |= names_in(condition)
-    return frozenset(branches), frozenset(loops)

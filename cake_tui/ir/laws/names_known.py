@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
 import msgspec
@@ -37,8 +37,7 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
         inside = known | {axis.name for axis in launch.axes}
         yield from _twice(subject, index)
         reader = _Reader(subject, index)
-        for at, statement in enumerate(launch.body):
-            yield from reader.statement(statement, (index, at), inside)
+        yield from reader.body(tuple(enumerate(launch.body)), (index,), inside, frozenset())
 
 
 def _twice(subject: Subject, index: int) -> Iterator[Diagnostic]:
@@ -80,7 +79,18 @@ class _Reader:
             and item.completes.kind == "group"
         }
 
-    def statement(self, statement: Statement, path: Path, known: set[str]) -> Iterator[Diagnostic]:
+    def body(
+        self, body: Iterable[tuple[int, Statement]], path: Path, known: set[str], declared: frozenset[str]
+    ) -> Iterator[Diagnostic]:
+        """Yield what the statements of a body, and those inside, name without a declaration."""
+        for step, statement in body:
+            yield from self.statement(statement, (*path, step), known, declared)
+            if type(statement) is ir.Declare:
+                declared |= {statement.buffer.name}
+
+    def statement(
+        self, statement: Statement, path: Path, known: set[str], declared: frozenset[str]
+    ) -> Iterator[Diagnostic]:
         """Yield what one statement and those inside name without a declaration."""
         exprs = list(_expressions(statement))
         refs = [ref for expr in exprs for ref in refs_in(expr)]
@@ -89,7 +99,7 @@ class _Reader:
         for expr in exprs:
             yield from _missing(expr, inside, site)
         for ref in refs:
-            yield from self._reference(ref, path)
+            yield from self._reference(ref, path, declared)
             for span in (index for index in ref.indices if isinstance(index, Span)):
                 # where a tile begins cannot depend on a coordinate within it
                 for part in (span.start, span.length):
@@ -109,12 +119,16 @@ class _Reader:
                     nearest=nearest(name, names),
                 )
         inside = known | {statement.variable} if type(statement) is ir.For else known
-        for step, child in children(statement):
-            yield from self.statement(child, (*path, step), inside)
+        below = children(statement)
+        for side in ([one for one in below if one[0] >= 0], [one for one in below if one[0] < 0]):
+            yield from self.body(side, path, inside, declared)
 
-    def _reference(self, ref: Ref, path: Path) -> Iterator[Diagnostic]:
+    def _reference(self, ref: Ref, path: Path, declared: frozenset[str]) -> Iterator[Diagnostic]:
         if ref.buffer not in self.buffers:
             yield self.subject.refuse(NAME, path, f"no buffer {ref.buffer}", "a declared buffer")
+        elif self.buffers[ref.buffer].space not in ("param", "workspace") and ref.buffer not in declared:
+            what = f"{ref.buffer} is not declared before, in this block of statements or one around it"
+            yield self.subject.refuse(NAME, path, what, "its declaration there")
         elif len(ref.indices) > len(self.buffers[ref.buffer].shape):
             axes = len(self.buffers[ref.buffer].shape)
             yield self.subject.refuse(
