@@ -86,3 +86,8 @@ def gain(log_ratio: float | None) -> str:
 def count(value: int) -> str:
     """``1,234``."""
     return f"{value:,}"
+
+
+def digest(sha256: str) -> str:
+    """The short form of a lowered value's sha256 (source, options, architecture, launches): ``sha256 1f3a5c7e9b0d``."""
+    return f"sha256 {sha256[:12]}"

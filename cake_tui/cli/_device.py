@@ -56,7 +56,7 @@ def choose(args: argparse.Namespace) -> Chosen:
 
 def _fallen_back(chosen: Chosen, reasons: list[str]) -> str:
     """Say what was looked for before; empty where nothing was."""
-    return f"{'; '.join(reasons)}: running on {chosen.name} ({chosen.device.name})" if reasons else ""
+    return f"running on {chosen.name} ({chosen.device.name}): {'; '.join(reasons)}" if reasons else ""
 
 
 def with_threads(chosen: Chosen, threads: int) -> Chosen:

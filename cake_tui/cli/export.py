@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     path = args.output or Path(f"{args.name}-{bundle.candidate}{exporter.suffix}")
     export.save(path, exporter.write(bundle), force=args.force)
     time = figures.time(bundle.time_us) if bundle.time_us else "no time"
-    print(f"{path}: candidate {bundle.candidate}, {time}, sha256 {bundle.lowered.sha256[:12]}")
+    print(f"{path}: candidate {bundle.candidate}, {time}, {figures.digest(bundle.lowered.sha256)}")
     if bundle.lowered.target == "cuda":
         _sanitized(folder, fold.history.rows[bundle.candidate])
     return OK

@@ -1,8 +1,9 @@
 """Compile an exported file, check its kernel against float64 and time it; say whether it holds what it says.
 
-First a C or CUDA file alone, as anybody would: compiler (nvcc for CUDA), its own harness. Then the kernel in it through
-the product's check, with poisoned outputs, guards around buffers and exact inputs. Exit 7 where anything is wrong,
-4 while a session uses the device: each would spoil the other's times.
+First the text as it was exported: a kernel, figures or a harness that somebody changed. Then a C or CUDA file alone, as
+anybody would: compiler (nvcc for CUDA) and harness, written anew around its kernel. Then the kernel through the check
+of the product, with poisoned outputs, guards around buffers and exact inputs. Exit 7 where anything is wrong, 4 while a
+session uses the device: each would spoil the other's times.
 """
 
 from __future__ import annotations
@@ -61,9 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Verify and print one line or JSON; exit 7 where the file does not hold what it says."""
-    text = _text(args.file)
     exporter = _exporter(args.file, args.format)
-    bundle = exporter.read(text)
+    bundle = exporter.read(_text(args.file))
     name = BACKENDS[bundle.lowered.target]
     backend: Backend = registry.load("backends", name)
     device = backend.devices()[0]
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         harness: dict[str, Any] = {}
         reason = ""
         if compiler is not None:  # else its kernel alone is checked
-            harness, reason = _alone(text, exporter, bundle, compiler, Path(scratch))
+            harness, reason = _alone(exporter, bundle, compiler, Path(scratch))
         agreement: Agreement | None = None
         if not reason:
             executor = Local(name, Path(scratch) / "store", device)
@@ -124,15 +124,16 @@ def _compiler(bundle: Bundle, backend: Backend, device: Device) -> tuple[str, ..
     return backend.probe(device).command
 
 
-def _alone(
-    text: str, exporter: Exporter, bundle: Bundle, compiler: tuple[str, ...], scratch: Path
-) -> tuple[dict[str, Any], str]:
-    """Compile the whole file and run its own harness; return its figures and why it failed, if it did."""
+def _alone(exporter: Exporter, bundle: Bundle, compiler: tuple[str, ...], scratch: Path) -> tuple[dict[str, Any], str]:
+    """Compile the whole file and run its harness; return its figures and why it failed, if it did.
+
+    The file is written anew: what its own harness says, anybody could have made it say.
+    """
     source, program = (scratch / "export").with_suffix(exporter.suffix), scratch / "export"
     command = exporter.command(bundle, compiler, str(source), str(program))
     if command is None:
         return {}, ""
-    source.write_text(text, encoding="utf-8")
+    source.write_text(exporter.write(bundle), encoding="utf-8")
     built = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if built.returncode != 0:
         words = first_error(built.stderr) or f"the compiler ended with {built.returncode}"
@@ -171,7 +172,7 @@ def _line(found: Verified) -> str:
     time = f", {figures.time(found.harness['time_us'])} here" if "time_us" in found.harness else ""
     error = f", largest error {found.max_abs_err:.2g}" if found.max_abs_err is not None else ""
     why = f": {found.reason}" if found.reason else ""
-    what = f"candidate {found.candidate}, sha256 {found.source_sha256[:12]}"
+    what = f"candidate {found.candidate}, {figures.digest(found.source_sha256)}"
     return f"{found.file}: {word}{why}: {what}{time}{stated}{error}"
 
 

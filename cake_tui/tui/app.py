@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ from textual.binding import Binding
 from textual.screen import Screen
 from textual.timer import Timer
 
-from cake_tui import registry
+from cake_tui import figures, registry
 from cake_tui.config import user_name
 from cake_tui.errors import UserError
 from cake_tui.tui import format as fmt
@@ -82,6 +81,7 @@ class CakeApp(App[int]):
         self._tick_timer: Timer | None = None
         self._main: Main | None = None
         self._view: View | None = None
+        self._seen = False  # something is drawn: until then no frame is sent, for Textual would send blank ones
 
     # -- life ----------------------------------------------------------------------------------------
 
@@ -109,10 +109,26 @@ class CakeApp(App[int]):
         self.bridge.poll(SLICE_S)
         if self.bridge.behind and self._main is not None:
             self.call_after_refresh(self._main.headline.reading, self.bridge.share_read)
+            self.call_after_refresh(self._open)
             self.set_timer(0.01, self._catch_up)
             return
         self.set_pace(self.slow_link)
+        warned = self.bridge.fold.trail.warned
+        if warned and not self.mistakes and not self.bridge.replay and self.bridge.engine_alive:
+            self.say(warned[0], "warn")
         self.call_after_refresh(self.repaint)
+        self.call_after_refresh(self._open)
+
+    def _open(self) -> None:
+        """Send the first screen, whole, and from here on what changes."""
+        if not self._seen:
+            self._seen = True
+            self.screen.refresh()
+
+    def _display(self, screen: Screen[Any], renderable: Any) -> None:
+        """Send a frame, once there is something to be seen on it."""
+        if self._seen:
+            super()._display(screen, renderable)
 
     def tick(self) -> None:
         """Once a second: fold what is new and draw what it changed; a frozen screen reads nothing."""
@@ -298,10 +314,8 @@ class CakeApp(App[int]):
         except OSError as error:
             self.say(f"export: cannot write here: {error.strerror}", "bad")
             return
-        digest = hashlib.sha256(bundle.lowered.source.encode()).hexdigest()[
-            :12
-        ]  # the file's in best/, as its pane has it
-        self.say(f"exported #{bundle.candidate} to {path}  source sha256 {digest}  in {path.absolute().parent}", "good")
+        digest = figures.digest(bundle.lowered.sha256)  # as the pane, verify and show have it
+        self.say(f"exported #{bundle.candidate} to {path}, {digest}, in {path.absolute().parent}", "good")
 
 
 def load_panes() -> list[Pane]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import termios
 from contextlib import suppress
 from typing import Any, TextIO
@@ -51,6 +52,7 @@ class TerminalDriver(LinuxDriver):
         self._file = self._counted  # type: ignore[assignment]
         self._writes = self._characters = 0  # handed on so far
         self._dropped = False
+        self._size = self._size or self._get_terminal_size()
 
     def write(self, data: str) -> None:
         """Hand on to the writing thread, or drop where too much waits there already."""
@@ -70,6 +72,15 @@ class TerminalDriver(LinuxDriver):
         else:
             self._dropped = False
             self._awake()
+
+    def _get_terminal_size(self) -> tuple[int, int]:
+        """The terminal's own size: inherited COLUMNS and LINES are some other terminal's."""
+        for descriptor in (self.fileno, sys.__stderr__.fileno() if sys.__stderr__ else 2):
+            with suppress(OSError, ValueError):
+                columns, lines = os.get_terminal_size(descriptor)
+                if columns > 0 and lines > 0:
+                    return columns, lines
+        return super()._get_terminal_size()  # type: ignore[no-any-return]
 
     def start_application_mode(self) -> None:
         """Begin, and remember the line discipline that we need."""

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from cake_tui.model import layout
+from cake_tui.model.lowered import Lowered
 
 LARGEST = 4 << 20
 
@@ -29,6 +32,7 @@ class SessionFiles:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._cache: dict[Path, tuple[tuple[int, int, int], Text]] = {}
+        self._identity: tuple[str, str, str] | None = None  # digests of a source and its lowered.json, what they say
 
     def best_source(self) -> Text | None:
         """The source in ``best/``."""
@@ -37,6 +41,23 @@ class SessionFiles:
     def source(self, number: int) -> Text | None:
         """A candidate's source."""
         return self._source_in(self.candidate(number))
+
+    def identity(self, source: Text) -> str | None:
+        """The sha256 that exports, ``verify`` and ``show`` give for a source: of the lowered value it is part of.
+
+        None where no lowered value lies beside it; empty where that one holds another source.
+        """
+        beside = self._read(source.path.with_name(layout.LOWERED))
+        if beside is None:
+            return None
+        if self._identity is None or self._identity[:2] != (source.sha256, beside.sha256):
+            try:
+                lowered = msgspec.json.decode(beside.text, type=Lowered)
+            except (msgspec.MsgspecError, RecursionError):
+                return None
+            same = lowered.source.encode("utf-8", "replace") == source.text.encode("utf-8", "replace")
+            self._identity = source.sha256, beside.sha256, lowered.sha256 if same else ""
+        return self._identity[2]
 
     def program(self, number: int) -> Text | None:
         """A candidate's program text (the IR)."""

@@ -11,6 +11,7 @@ from cake_tui.tui.views import View
 # (importance, spans): the least important give way where the width does not hold all.
 Part = tuple[int, Line]
 
+WARNED = 56  # characters of what was wrong at the start; the log has all of it
 STEP_WORDS = {
     "planned": "building",
     "build": "checking",
@@ -83,6 +84,9 @@ def _best(view: View) -> list[Part]:
     parts: list[Part] = [
         (100, ((f"best #{history.incumbent} ", "dim"), (figures.time(history.incumbent_us), "goodword")))
     ]
+    beside = _timed_beside(view)
+    if beside:
+        parts.append((57, ((beside, "dim"),)))
     rate = figures.rate(view.flops, history.incumbent_us)
     if rate != figures.UNKNOWN:
         parts.append((95, ((rate, "strong"),)))
@@ -93,7 +97,7 @@ def _best(view: View) -> list[Part]:
         )
     for name, peer in list(history.peers.items())[:3]:
         tone = "goodword" if peer.ratio >= 1 else "warnword"
-        stale = "" if peer.against == history.incumbent else f" (#{peer.against})"
+        stale = "" if peer.against == history.incumbent else f" beside #{peer.against}"
         parts.append((85, ((figures.ratio(peer.ratio), tone), (f" {fmt.visible(name, 16)}{stale}", "dim"))))
     if history.session is not None and history.session.device.kind == "simulated":
         parts.append((97, (("SIMULATED figures", "warnword"),)))
@@ -105,6 +109,14 @@ def _best(view: View) -> list[Part]:
     return parts
 
 
+def _timed_beside(view: View) -> str:
+    """Where the best's time is from, once it is not the one of its acceptance: it is refreshed from later pairs."""
+    beside = view.trail.timed_beside
+    if beside is None:
+        return ""
+    return "timed again" if beside == view.history.incumbent else f"timed again beside #{beside}"
+
+
 def _what(view: View) -> list[Part]:
     """Session, kernel and shape, backend and agent."""
     parts: list[Part] = [(50, ((fmt.visible(view.name, 40), "strong"),))]
@@ -112,6 +124,8 @@ def _what(view: View) -> list[Part]:
         parts.append((60, (("read-only", "accent"),)))
     if view.damaged:
         parts.append((58, ((f"{view.damaged} lines of the record passed over", "warn"),)))
+    if view.trail.warned:
+        parts.append((56, ((fmt.visible(view.trail.warned[0], WARNED), "warn"),)))
     session = view.history.session
     if session is not None:
         problem = session.problem
@@ -132,7 +146,7 @@ def _now(view: View) -> list[Part]:
         return [(40, ((f"{asked} request{'' if asked == 1 else 's'} waiting", "accent"),))] if asked else []
     steps = [f"#{row.number} {STEP_WORDS.get(row.step, row.step)}" for row in flying[:4]]
     more = f" +{len(flying) - 4}" if len(flying) > 4 else ""
-    words = f"round {history.round}: {', '.join(steps)}{more}"
+    words = f"round {flying[0].round}: {', '.join(steps)}{more}"
     parts: list[Part] = [(45, ((fmt.visible(words), "dim"),))]
     if history.queue:
         parts.append((55, ((f"{len(history.queue)} injected waiting", "accent"),)))

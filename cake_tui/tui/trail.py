@@ -46,6 +46,8 @@ class Trail(msgspec.Struct):
     rates: list[float] = []  # the clock's rate after the series of each candidate, newest last
     step_s: dict[str, float] = {}  # how long each step took the last time
     crowned_us: float | None = None
+    timed_beside: int | None = None  # the candidate in whose pairs the best was timed last, None: when it was accepted
+    warned: list[str] = []  # what the engine had to say at the start, before its first round
     refusals: dict[str, str] = {}  # request id -> reason, the latest ones
 
     def apply(self, event: ev.Event, history: History) -> None:
@@ -77,12 +79,13 @@ def _gated(trail: Trail, event: ev.GateEnded | ev.PlayedOff, history: History) -
     trail.last_gate = Gated(event.candidate, result.decision, result.gain, half, result.series)
     if event.against == history.incumbent:
         trail._drifted(result.holder_us)
+        trail.timed_beside = event.candidate
     elif event.candidate == history.incumbent:
         _crowned(trail, event, history)
 
 
 def _crowned(trail: Trail, event: ev.Event, history: History) -> None:
-    trail.crowned_us, trail.drift = history.incumbent_us, []
+    trail.crowned_us, trail.drift, trail.timed_beside = history.incumbent_us, [], None
 
 
 def _candidate_ended(trail: Trail, event: ev.CandidateEnded, history: History) -> None:
@@ -92,6 +95,13 @@ def _candidate_ended(trail: Trail, event: ev.CandidateEnded, history: History) -
 
 def _timed(trail: Trail, event: ev.IncumbentTimed, history: History) -> None:
     trail._drifted(event.avg_us)
+    if history.incumbent == event.candidate:
+        trail.timed_beside = event.candidate  # by itself
+
+
+def _noticed(trail: Trail, event: ev.Noticed, history: History) -> None:
+    if event.level != "info" and not history.round and len(trail.warned) < KEPT:
+        trail.warned.append(event.text)
 
 
 def _measured(trail: Trail, event: ev.Coarse, history: History) -> None:
@@ -111,6 +121,7 @@ def _refused(trail: Trail, event: ev.RequestRefused, history: History) -> None:
 
 
 _HANDLERS: dict[type[ev.Event], Callable[[Trail, Any, History], None]] = {
+    ev.Noticed: _noticed,
     ev.GuardFired: _guarded,
     ev.GateEnded: _gated,
     ev.PlayedOff: _gated,

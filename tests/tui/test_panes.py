@@ -11,8 +11,9 @@ import pytest
 from textual.binding import Binding
 from textual.pilot import Pilot
 
-from cake_tui import registry
+from cake_tui import figures, registry
 from cake_tui.model import event as ev
+from cake_tui.model.lowered import Lowered
 from cake_tui.model.measure import Clock, Series, Stale
 from cake_tui.tui.app import CakeApp, load_panes
 from cake_tui.tui.keys import KEYS, here
@@ -105,13 +106,26 @@ def test_forty_columns_show_one_pane_and_a_tab_bar(finished_sample: Sample) -> N
     assert " 1  2  3 " in text
 
 
-def test_the_best_pane_shows_the_file_in_best_with_its_hash(finished_sample: Sample) -> None:
-    import hashlib
-
-    data = (finished_sample.folder / "best" / "kernel.c").read_bytes()
-    text = text_after(app_of(finished_sample), ["1", "z"])
-    assert hashlib.sha256(data).hexdigest()[:12] in text
+def test_the_best_pane_shows_the_file_in_best_with_the_hash_on_record(finished_sample: Sample) -> None:
+    app = app_of(finished_sample)
+    text = text_after(app, ["1", "z"])
+    assert figures.digest(app.bridge.fold.history.rows[finished_sample.incumbent].source_sha256 or "") in text
     assert "typedef float v16 __attribute__((vector_size(64), aligned(4)));" in text
+
+
+@pytest.mark.parametrize("keys", [("1", "z"), ("4", "g", "enter", "tab", "tab", "tab", "tab", "tab", "tab")], ids=str)
+def test_its_hash_is_that_of_export_verify_and_show(keys: tuple[str, ...], sample: Sample) -> None:
+    """They name the lowered value: source, options, architecture and launches."""
+    source = (sample.folder / "best" / "kernel.c").read_text(encoding="utf-8")
+    lowered = Lowered("c", "x86-64-v4", source, ("-O3",), ())
+    for folder in (sample.folder / "best", sample.folder / "candidates" / str(sample.incumbent)):
+        (folder / "lowered.json").write_bytes(msgspec.json.encode(lowered))
+    assert figures.digest(lowered.sha256) in text_after(app_of(sample), keys, (120, 120))
+    for folder in (sample.folder / "best", sample.folder / "candidates" / str(sample.incumbent)):
+        (folder / "kernel.c").write_text(source + "\n/* by hand */\n", encoding="utf-8")
+    text = text_after(app_of(sample), keys, (120, 120))
+    assert "changed since it was measured" in text
+    assert figures.digest(lowered.sha256) not in text
 
 
 def test_the_best_pane_shows_the_diff_and_the_program(finished_sample: Sample) -> None:

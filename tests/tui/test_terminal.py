@@ -213,11 +213,36 @@ def test_only_changed_cells_are_sent_and_the_screen_is_never_cleared(locked: Sam
         assert b"pause" not in sent  # the footer stayed as it was
 
 
-def test_the_first_screen_is_at_most_fifty_kilobytes(locked: Sample) -> None:
+def test_the_terminals_own_size_wins_over_an_inherited_one(locked: Sample) -> None:
+    with attach(locked, columns=80, rows=24, COLUMNS="200", LINES="60") as terminal:
+        terminal.wait_for("RUNNING")
+        terminal.settle(quiet=0.5)
+        lines = terminal.text().splitlines()
+        assert lines[23].startswith(" p pause")
+        assert "weight" in terminal.text()
+        terminal.resize(100, 30)
+        terminal.process.send_signal(signal.SIGWINCH)
+        until = time.monotonic() + 5
+        while not terminal.text().splitlines()[-1].startswith(" p pause") and time.monotonic() < until:
+            terminal.read(0.1)
+        assert len(terminal.text().splitlines()) == 30
+
+
+def test_the_first_screen_is_sent_once_and_is_at_most_fifty_kilobytes(locked: Sample) -> None:
+    """Blank frames before it would be most of the bytes at 200 columns and 60 rows."""
+    with attach(locked, columns=200, rows=60) as terminal:
+        terminal.wait_for("best #")
+        terminal.settle(quiet=0.3)
+        written = re.sub(rb"\x1b(\[[0-9;?$]*[A-Za-z]|\][^\x07]*\x07)", b"", terminal.received).decode()
+        assert len(written) <= 1.5 * 200 * 60
+        assert len(terminal.received) <= 50_000
+
+
+def test_the_first_screen_of_a_usual_terminal_is_small(locked: Sample) -> None:
     with attach(locked) as terminal:
         terminal.wait_for("RUNNING")
         terminal.settle(quiet=0.7)
-        assert len(terminal.received) <= 50_000
+        assert len(terminal.received) <= 25_000
 
 
 def test_sixteen_colours_are_enough_and_none_are_needed(locked: Sample) -> None:

@@ -6,9 +6,11 @@ from typing import ClassVar
 
 from textual.binding import Binding
 
+from cake_tui import figures
+from cake_tui.model.row import Row
 from cake_tui.tui import format as fmt
 from cake_tui.tui.files import Text
-from cake_tui.tui.format import Line
+from cake_tui.tui.format import Line, Span
 from cake_tui.tui.highlight import Highlighter, source_diff
 from cake_tui.tui.pane import Copied, Pane
 from cake_tui.tui.views import View
@@ -52,9 +54,9 @@ class Best(Pane):
         source = self._source
         row = view.history.rows[number]
         structure = row.schedule.structure if row.schedule else ""
-        digest = f"sha256 {source.sha256[:12]}" if source else "no file"
+        told = _digest(view, row, source)
         mode = {"source": "", "program": "program · ", "diff": f"diff from #{self.against} to "}[self.mode]
-        return ((f"{mode}#{number} {fmt.visible(structure, 24)} · ", "dim"), (digest, "accent"))
+        return ((f"{mode}#{number} {fmt.visible(structure, 24)} · ", "dim"), told)
 
     def body(self, view: View, width: int, height: int) -> list[Line]:
         """The lines of the current mode."""
@@ -159,6 +161,17 @@ class Best(Pane):
         """Called from the highlighting thread: draw in the app's own."""
         if self.is_attached and self.app.is_running:
             self.call_later(self.draw)
+
+
+def _digest(view: View, row: Row, source: Text | None) -> Span:
+    """The hash that export, verify and show give too; a file that is not the one on record says so."""
+    if source is None:
+        return "no file", "warn"
+    known = view.files.identity(source)
+    if known == "":
+        return "the file was changed since it was measured", "warn"
+    sha256 = known or row.source_sha256
+    return (figures.digest(sha256), "accent") if sha256 else ("no hash on record", "dim")
 
 
 PLUGIN: type[Pane] = Best

@@ -105,7 +105,10 @@ class Details(Dialog):
         own = self.view.files.source(row.number)
         if own is None:
             return [_dim("no source on record: it was refused on paper, or its files were pruned")]
-        head = [_dim(f"{own.path.name}, {figures.count(own.text.count(chr(10)))} lines, sha256 {own.sha256[:12]}")]
+        known = self.view.files.identity(own)
+        sha256 = row.source_sha256 if known is None else known
+        told = figures.digest(sha256) if sha256 else "changed since it was measured" if known == "" else "no hash"
+        head = [_dim(f"{own.path.name}, {figures.count(own.text.count(chr(10)))} lines, {told}")]
         if self.as_diff:
             base = self.view.files.source(row.proposal.base)
             if base is None or row.number == 0:
@@ -238,6 +241,11 @@ def _times(record: Record, view: View, width: int) -> list[Line]:
         told += f", after {result.series} series in {result.looks} looks against #{gate.against}"
         codes = f"; stale codes {' '.join(result.stale_codes)}" if result.stale_codes else ""
         lines += _field("gate", fmt.visible(f"{told}; {result.reason}{codes}"), width)
+    best_us = view.history.incumbent_us
+    if row.number == view.history.incumbent and best_us is not None and view.trail.timed_beside is not None:
+        others = "by itself" if view.trail.timed_beside == row.number else f"beside #{view.trail.timed_beside}"
+        told = f"{figures.time(best_us)}, {others}, as the headline has it; the time above is from its own gate"
+        lines += _field("timed again", told, width)
     for match in record.all(ev.PlayedOff):
         said = decided(match.result) if match.result is not None else "did not live to be gated"
         lines += _field("play-off", f"against #{match.against}: {said}", width)

@@ -249,16 +249,17 @@ class Main(ReplayKeys, inherit_bindings=False):
         """Ask for the run's name, then stop it."""
         viewer = self.viewer
         name = viewer.bridge.name
-        about = f"type {name} to stop the run: what is in flight ends as interrupted, the rest is kept; "
+        about = f'What is in flight ends as interrupted, the rest is kept; "cake-tui resume {name}" goes on with it. '
+        ask = f'To stop the run, type its name, without the quotes: "{name}"'
         if viewer.may_send():
-            viewer.push_screen(Ask("stop", f"{about}cake-tui resume {name} goes on", self._send_stop, viewer.ascii))
+            viewer.push_screen(Ask("stop the run", about + ask, self._send_stop, viewer.ascii))
 
     def _send_stop(self, text: str) -> None:
         name = self.viewer.bridge.name
         if text == name:
             self.viewer.send("stop", {}, "stop")
         else:
-            self.viewer.say(f"not stopped: the run's name is {name}", "warn")
+            self.viewer.say(f'not stopped: you typed "{text}", the run\'s name is "{name}"', "warn")
 
     def action_help(self) -> None:
         """Keys and glyphs."""
