@@ -52,6 +52,7 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
                 unit="warps",
             )
         yield from _bodies(subject, index, roles)
+        yield from _phases(subject, index)
     yield from _owners(subject)
     yield from _wgmma(subject)
 
@@ -116,6 +117,24 @@ def _bodies(subject: Subject, index: int, roles: list[tuple[Path, ir.WarpRole]])
             yield subject.refuse(
                 NAME, path, f"role {role.name} has no body", f"role {role.name}: with what its warps do"
             )
+
+
+def _phases(subject: Subject, index: int) -> Iterator[Diagnostic]:
+    """Yield waits of a role on a barrier that it also waits for elsewhere: each body counts phases from the start."""
+    homes: dict[tuple[str, str], Path] = {}
+    for path, item in subject.sites:
+        if path[0] != index or not isinstance(item, ir.Wait):
+            continue
+        role = subject.role_of(path)
+        who, home = (role[0], path[:2]) if role is not None else ("", path[:1])
+        elsewhere = any(
+            barrier == item.barrier and other != home and (name == who or "" in (name, who))
+            for (barrier, name), other in homes.items()
+        )
+        homes.setdefault((item.barrier, who), home)
+        if elsewhere:
+            found = f"the same threads wait for {item.barrier} elsewhere too"
+            yield subject.refuse(NAME, path, found, "all of a role's waits for a barrier in one body")
 
 
 def _owners(subject: Subject) -> Iterator[Diagnostic]:
