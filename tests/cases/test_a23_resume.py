@@ -22,6 +22,43 @@ def worse(shell: Shell) -> str:
     return "script:worse.json"
 
 
+# Settings of the tiled structure, each of which has a time of its own, none as good as `GOOD`.
+SETTINGS = [
+    f"apply_tiling({tile}) + apply_unroll({unroll}) + apply_vectorize({width}) + apply_register_block({m}, {n})"
+    for m in (4, 6, 8) for n in (1, 2) for width in (4, 8) for unroll in (2, 4, 8) for tile in (16, 32, 64, 128)
+]  # fmt: skip
+GOOD = "split_k(2) + apply_unroll(8)"
+
+
+@pytest.mark.soak
+def test_the_case_itself(shell: Shell, soak_share: float) -> None:
+    """As it was reported: 130 candidates with the best at 126, then another history's length and seed, ten more."""
+    best = max(8, round(126 * soak_share))
+    moves = [*SETTINGS[: best - 1], GOOD, *SETTINGS[best - 1 :]]
+    steps = [{"moves": text, "base": "first", "reason": "in the list's order"} for text in moves]
+    (shell.folder / "steps.json").write_text(json.dumps(steps), encoding="utf-8")
+    flags = {"agent": "script:steps.json", "candidates": best + 4}
+    shell.apart(
+        "run", "--backend", "simulated", "--device", QUIET, "--name", "a", "--headless", "--set", "screen=off",
+        "--set", "round=1", *(word for name, value in flags.items() for word in (f"--{name}", str(value))),
+    )  # fmt: skip
+    session = shell.sessions / "a"
+    before, was = folded(session), best_of(shell)
+    assert (before.incumbent, before.effective, len(before.rows)) == (best, best + 4, best + 4)
+    more = ("--candidates", str(best + 14), "--seed", "5", "--set", "patience=7", "--set", "propose_factor=3")
+    out, _ = shell.apart("resume", "a", "--headless", *more)
+    after, now = folded(session), best_of(shell)
+    assert after.incumbent == best
+    assert (now["candidate"], now["found_at_s"], now["schedule"]) == (best, was["found_at_s"], was["schedule"])
+    assert after.rows[best].time_us == before.rows[best].time_us
+    assert now["time_us"] == pytest.approx(was["time_us"], rel=1e-3)
+    assert [row.number for row in after.rows[best + 4 :]] == list(range(best + 4, best + 14))
+    assert after.effective == best + 14
+    assert sum(row.proposal.moves == () for row in after.rows) == 1
+    for change in ("seed: 0 → 5", f"candidates: {best + 4} → {best + 14}", "patience: 20 → 7", "propose_factor: 2 → 3"):
+        assert change in out
+
+
 def best_of(shell: Shell) -> Any:
     return shell.json("show", "a")["best"]
 
