@@ -87,7 +87,9 @@ class Frame:
         found = self._simple.get(expr)
         if found is None:
             found = self._simple[expr] = self._simplify(expr)
-            self._asked |= names_in(expr)
+            names = names_in(expr)
+            if not names <= self._asked:
+                self._asked |= names
         return found
 
     def _simplify(self, expr: Expr) -> Expr:

@@ -19,23 +19,30 @@ class Asked(msgspec.Struct, frozen=True):
 
 def sort_guard(frame: Frame, guard: Guard | None, axes: tuple[TileAxis, ...]) -> Asked | None:
     """Drop what is proven over the tile; None where nothing of the tile passes."""
-    names = {axis.name for axis in axes if axis.name}
-    inner = frame.child()
-    for axis in axes:
-        if axis.name:
-            inner.declare(axis.name, axis.start, Binary("+", axis.start, axis.length))
     whole: list[Expr] = []
     elements: list[Expr] = []
+    inner: Frame | None = None
     for condition in guard_parts(guard):
         end = at_end(condition, axes)
         if end is not None:
             if not frame.proofs.surely(frame.tidy(end)):
                 elements.append(condition)
             continue
+        inner = inner or _over(frame, axes)
         simple = inner.tidy(condition)
         holds = inner.proofs.holds(simple)
         if holds is False:
             return None
         if holds is None:
-            (elements if names_in(simple) & names else whole).append(simple)
+            moves = any(axis.name in names_in(simple) for axis in axes)
+            (elements if moves else whole).append(simple)
     return Asked(tuple(whole), tuple(elements))
+
+
+def _over(frame: Frame, axes: tuple[TileAxis, ...]) -> Frame:
+    """Return a frame in which the coordinates of a tile run over it."""
+    inner = frame.child()
+    for axis in axes:
+        if axis.name:
+            inner.declare(axis.name, axis.start, Binary("+", axis.start, axis.length))
+    return inner

@@ -11,6 +11,9 @@ from cake_tui.ir.program import Barrier, For, Program, WarpRole
 from cake_tui.ir.refusal import refuse
 from cake_tui.ir.walk import reads, walk, writes
 
+_PRAGMA = re.compile(r"#pragma.*")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
 
 def title_of(program: Program, used: set[str]) -> str:
     """Return the program's name and architecture, and its schedule: structure and the knobs that the source names."""
@@ -23,7 +26,7 @@ def title_of(program: Program, used: set[str]) -> str:
 
 def used_in(program: Program, body: str) -> set[str]:
     """Return the constants and sizes that the functions name, and those that these are made of."""
-    words = set(re.split(r"\W+", re.sub(r"#pragma.*", "", body)))
+    words = set(_WORD.findall(_PRAGMA.sub("", body)))
     for const in reversed(program.consts):
         if const.name in words:
             words |= names_in(const.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cake_tui.ir.analysis.affine import Affine, Scope, quotient
 from cake_tui.ir.analysis.forms import Unbounded, form_of
-from cake_tui.ir.expr import OPPOSITE, Binary, Expr, Name, Unary, names_in
+from cake_tui.ir.expr import OPPOSITE, Binary, Expr, Name, Number, Unary, names_in
 from cake_tui.ir.program import Program
 
 _UNKNOWN_HIGH = 1 << 30
@@ -173,10 +173,14 @@ class Proofs:
     def _form(self, expr: Expr) -> Affine | None:
         if type(expr) is Name:
             return self.names.get(expr.name)
+        if type(expr) is Number and type(expr.value) is int:
+            return Affine((), expr.value)
         found = self._forms.get(expr)
         if found is not None or expr in self._unbounded:
             return found
-        self._asked |= names_in(expr)
+        names = names_in(expr)
+        if not names <= self._asked:
+            self._asked |= names
         try:
             return form_of(expr, self.names, self.scope, self._forms)
         except Unbounded:

@@ -230,14 +230,11 @@ def loops(
 
 def turn_count(frame: CFrame, turns: Expr, length: Expr, step: int) -> str:
     """Print how often a tile loop runs, by name where a constant of the program says it."""
-    value = frame.proofs.number(frame.tidy(length))
-    if value is not None and step > 1:
-        for const in frame.program.consts:
-            match const.value:
-                case Binary("*", one, Name(lanes)) if (
-                    Name(const.name) == length and frame.proofs.number(Name(lanes)) == step
-                ):
-                    return frame.c(one)
+    if step > 1 and type(length) is Name and frame.proofs.number(frame.tidy(length)) is not None:
+        value = next((const.value for const in frame.program.consts if const.name == length.name), None)
+        match value:
+            case Binary("*", one, Name() as lanes) if frame.proofs.number(lanes) == step:
+                return frame.c(one)
     return frame.c(turns)
 
 

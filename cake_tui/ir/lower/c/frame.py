@@ -21,5 +21,6 @@ class CFrame(Frame):
     def c(self, expr: Expr, least: int = 0) -> str:
         """Print a whole-number expression or condition as C, simplified."""
         text = super().c(expr, least)
-        self.needs.whole.update(function for function in _WHOLE if f"{function}(" in text)
+        if "(" in text:
+            self.needs.whole.update([function for function in _WHOLE if f"{function}(" in text])
         return text

@@ -19,29 +19,31 @@ LARGEST_ON_STACK = 1 << 18
 
 def lower_body(frame: CFrame, body: tuple[Statement, ...]) -> None:
     """Lower the statements of one block, twice where an inner loop's guards can be settled before it."""
+    innermost = [statement for statement in body if type(statement) is For and _holds_no_loop(statement)]
+    if not innermost:
+        _in_order(frame, body)
+        return
     buffers = frame.buffers | {
         inner.buffer.name: inner.buffer for inner in walk_body(body) if isinstance(inner, Declare)
     }
-    conditions = tuple(
-        condition
-        for statement in body
-        if isinstance(statement, For) and not any(isinstance(inner, For) for inner in walk_body(statement.body))
-        for condition in _settled(frame, statement, buffers)
-    )
+    conditions = tuple(condition for loop in innermost for condition in _settled(frame, loop, buffers))
     versioned(frame, conditions, lambda inner: _in_order(inner, body))
+
+
+def _holds_no_loop(loop: For) -> bool:
+    return not any(type(inner) is For for inner in walk_body(loop.body))
 
 
 def _settled(frame: CFrame, loop: For, buffers: Mapping[str, Buffer]) -> list[Expr]:
     """Return conditions, over what is visible before a loop, that settle guards inside it."""
-    inner = frame.child()
-    inner.visible.discard(loop.variable)
+    visible = frame.visible - {loop.variable}
     found = []
     for statement in walk_body(loop.body):
         guard, refs = _guarded_refs(statement)
         axes = tuple(axis for ref in refs for axis in shaped(ref, buffers).axes if axis.name)
         for condition in guard_parts(guard):
             end = at_end(condition, axes)
-            if end is not None and names_in(end) <= inner.visible:
+            if end is not None and names_in(end) <= visible:
                 found.append(frame.tidy(end))
     return found
 
@@ -59,7 +61,7 @@ def _guarded_refs(statement: Statement) -> tuple[Guard | None, tuple[Ref, ...]]:
 
 
 def _in_order(frame: CFrame, body: tuple[Statement, ...]) -> None:
-    inner = frame.child()
+    inner = frame.child() if any(isinstance(statement, Declare) for statement in body) else frame
     declared: list[tuple[str, int, int]] = []
     for statement in body:
         if isinstance(statement, Declare):
