@@ -34,6 +34,7 @@ class Phase:
     over: list[int] = field(default_factory=list)  # what each finished phase released
     passed: dict[int, list[int]] = field(default_factory=dict)  # waits for so many phases, once they are through
     closer: int | None = None  # the site that ended the last phase
+    ended: int = 0  # the end of the last phase
 
 
 @dataclass

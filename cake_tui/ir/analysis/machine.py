@@ -94,12 +94,12 @@ class Machine:
         elif isinstance(step, Drain):
             self._drain(agent, step)
         elif isinstance(step, Arrive):
-            self._arrive(agent, step.barrier, step.arrivals, step)
+            self._arrive(index, agent, step.barrier, step.arrivals, step)
         elif isinstance(step, Expect):
             phase = self._phase(step.barrier)
             phase.pending_bytes += step.size_bytes
             phase.expected.append((step.site, step.size_bytes))
-            self._arrive(agent, step.barrier, 1, Expect(step.site, Who.ONE, step.barrier, step.size_bytes))
+            self._arrive(index, agent, step.barrier, 1, Expect(step.site, Who.ONE, step.barrier, step.size_bytes))
         elif isinstance(step, Forget):
             self.written.pop(step.buffer, None)
         elif isinstance(step, Fence):
@@ -160,12 +160,13 @@ class Machine:
             agent.open.setdefault(step.group, []).extend(event.bit for event in events)
             return
         phase = self._phase(step.barrier)
+        self._settled(agent, phase, step, step.barrier)
         for event in events:
             event.over = True  # whoever awaits the phase knows it; nobody else does
             phase.release |= event.bit
         phase.pending_bytes -= step.size_bytes
         phase.copied.append((step.site, step.size_bytes))
-        self._flip(step, step.barrier, phase)
+        self._flip(index, step, step.barrier, phase)
 
     def _drain(self, agent: Agent, step: Drain) -> None:
         groups = agent.groups.setdefault(step.group, [])
@@ -193,8 +194,15 @@ class Machine:
             agent.seen |= released
         return True
 
-    def _arrive(self, agent: Agent, barrier: tuple[str, int], arrivals: int, step: Step) -> None:
+    def _settled(self, agent: Agent, phase: Phase, step: Step, barrier: tuple[str, int]) -> None:
+        """What counts into a phase must come behind the end of the one before, or it may count into that one."""
+        if phase.ended and not phase.ended & self._known(agent, step.who):
+            self._report(Clash("early", step.site, phase.closer, barrier[0]))
+
+    def _arrive(self, index: int, agent: Agent, barrier: tuple[str, int], arrivals: int, step: Step) -> None:
         phase = self._phase(barrier)
+        self._settled(agent, phase, step, barrier)
+        alone = step.who is Who.ONE or agent.threads == 1
         phase.arrived += arrivals
         phase.release |= agent.seen | agent.lead
         if step.who is Who.ALL:
@@ -202,17 +210,19 @@ class Machine:
         if phase.arrived > phase.arrivals:
             self._report(Clash("arrivals", step.site, None, barrier[0], (), phase.arrived, phase.arrivals))
             phase.arrived = phase.arrivals
-        self._flip(step, barrier, phase)
+        if self._flip(index, step, barrier, phase) and alone and arrivals >= phase.arrivals:
+            agent.lead |= phase.ended  # its own arrival was all of the phase
 
-    def _flip(self, step: Step, barrier: tuple[str, int], phase: Phase) -> None:
+    def _flip(self, index: int, step: Step, barrier: tuple[str, int], phase: Phase) -> bool:
+        """End the phase if nothing of it is missing."""
         if phase.arrived < phase.arrivals:
-            return
+            return False
         asked, given = sum(size for _, size in phase.expected), sum(size for _, size in phase.copied)
         if phase.pending_bytes > 0 or (phase.pending_bytes < 0 and not phase.expected):
             if phase.pending_bytes < 0:
                 self._report(Clash("bytes", phase.copied[0][0], None, barrier[0], (), asked, given))
             else:
-                return
+                return False
         elif phase.pending_bytes < 0:
             self._report(Clash("bytes", phase.expected[0][0], phase.copied[-1][0], barrier[0], (), asked, given))
         # A wait tells odd phases from even ones only: whoever waits for the last one must be through before this ends.
@@ -220,10 +230,11 @@ class Machine:
             if not passed & phase.release:
                 waiting = self.events[passed.bit_length() - 1].site
                 self._report(Clash("overrun", waiting, step.site, barrier[0]))
-        phase.closer = step.site
-        phase.over.append(phase.release)
+        phase.closer, phase.ended = step.site, self._mark(index, step)
+        phase.over.append(phase.release | phase.ended)
         phase.arrived = phase.pending_bytes = phase.release = 0
         phase.expected, phase.copied = [], []
+        return True
 
     def _phase(self, barrier: tuple[str, int]) -> Phase:
         if barrier not in self.phases:

@@ -139,6 +139,7 @@ class Clash:
         "bytes",
         "arrivals",
         "overrun",
+        "early",
         "unfinished",
         "slot",
     ]

@@ -15,16 +15,32 @@ NAME = "bounds"
 
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
-    """Yield accesses that cannot be shown to stay inside; an index read from a buffer is not judged."""
-    for access in subject.accesses:
-        scope = access.scope.know(*access.guards)
+    """Yield accesses that cannot be shown to stay inside; an index read from a buffer is not judged.
+
+    An index that no form says (a product of a block and a size) is looked at with each sample of sizes.
+    """
+    unsaid: dict[int, list[int]] = {}
+    for at, access in enumerate(subject.accesses):
         for axis, reach in enumerate(access.axes):
-            if reach.element is None or (access.buffer.ring and axis == 0):
-                continue
-            beyond = reach.element - reach.extent + 1
-            if scope.at_most_zero(-reach.element) and scope.at_most_zero(beyond):
-                continue
-            yield _outside(subject, access, axis, reach)
+            if reach.element is None:
+                unsaid.setdefault(at, []).append(axis)
+            elif not _inside(access, axis):
+                yield _outside(subject, access, axis, reach)
+    found: dict[tuple[int, int], Diagnostic] = {}
+    for _, accesses in subject.accesses_at_samples:
+        for at, axes in unsaid.items():
+            for axis in axes:
+                if not _inside(accesses[at], axis):
+                    found.setdefault((at, axis), _outside(subject, accesses[at], axis, accesses[at].axes[axis]))
+    yield from found.values()
+
+
+def _inside(access: Accessing, axis: int) -> bool:
+    reach = access.axes[axis]
+    if reach.element is None or (access.buffer.ring and axis == 0):
+        return True
+    scope = access.scope.know(*access.guards)
+    return scope.at_most_zero(-reach.element) and scope.at_most_zero(reach.element - reach.extent + 1)
 
 
 def _outside(subject: Subject, access: Accessing, axis: int, reach: AxisReach) -> Diagnostic:

@@ -1,6 +1,7 @@
 """Every wait ends: a barrier gets exactly the arrivals it counts in each phase, and all its threads reach it.
 
-A wait tells a barrier's odd phases from the even ones and no more: two phases must not be over before it looks.
+A wait tells a barrier's odd phases from the even ones and no more: two phases must not be over before it looks. What
+counts into a phase comes behind the end of the one before.
 """
 
 from __future__ import annotations
@@ -42,6 +43,12 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
         path = subject.sites[clash.site][0]
         found = f"the next phase of {clash.buffer} may end too, by {line_of(subject, clash.other)}, before this looks"
         yield subject.refuse(NAME, path, found, "a wait by whoever ends that phase for what comes behind this one")
+    for clash in clashes_of(subject, "early"):
+        path = subject.sites[clash.site][0]
+        found = f"nothing orders this behind the end of the phase of {clash.buffer} before"
+        yield subject.refuse(
+            NAME, path, found, f"a wait for that phase, or for what comes behind it, before line {subject.lines[path]}"
+        )
 
 
 PLUGIN: Law = Law(NAME, check)
