@@ -104,7 +104,7 @@ class Pool:
         """Return a `wait` that moves the compilers on as well; one that cannot start is left to who asks for it."""
 
         def both() -> None:
-            if self._queue or self._running:
+            if self.busy:
                 try:
                     self.step()
                 except UserError:
@@ -113,6 +113,11 @@ class Pool:
                 wait()
 
         return both
+
+    @property
+    def busy(self) -> bool:
+        """Whether compilers are at work, or wait for their turn."""
+        return bool(self._queue or self._running)
 
     def pause(self, paused: bool) -> None:
         """Have the compilers stand still, or go on."""

@@ -140,7 +140,7 @@ class Local:
         evaluator.send(job)
         while True:
             try:
-                reply = evaluator.poll(TICK_S)
+                reply = evaluator.poll(TICK_S / 5 if self._pool.busy else TICK_S)
             except EOFError:
                 return self._lost_by_itself(run_limit_s)
             if reply is not None:
@@ -207,7 +207,9 @@ class Local:
         if not self.builds_beside_timing:
             self._pool.pause(paused)
             return wait
-        return self._pool.beside(wait)
+        wait = self._pool.beside(wait)
+        wait()  # a short job ends before its first tick
+        return wait
 
     @property
     def builds_beside_timing(self) -> bool:
