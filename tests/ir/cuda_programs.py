@@ -142,6 +142,8 @@ CASES: Mapping[str, Case] = {
     "tma_ring": _matmul(256, 128, 64),
     "tma_store_epilogue": _matmul(128, 64, 64),
     "persistent_gemm": _matmul(300, 260, 96),
+    "persistent_short": _matmul(192, 128, 64),  # six tiles on four blocks
+    "persistent_tiled": _matmul(192, 128, 32),
     "tma_tails": _map(
         {"M": 100, "N": 72, "K": 84}, {"a": (100, 84), "b": (84, 72), "bias": (72,)}, lambda a, b, bias: a @ b + bias
     ),

@@ -66,6 +66,23 @@ def test_a_law_is_a_file_named_as_the_law() -> None:
     assert all(law.version >= 1 and law.origin == "built-in" for law in table())
 
 
+def test_one_thread_that_arrives_for_its_warp_says_nothing_of_the_others() -> None:
+    text = (PROGRAMS / "kmeans_pipeline.cake").read_text(encoding="utf-8")
+    text = text.replace("free[S] arrivals 32", "free[S] arrivals 1")
+    alone = verify(parse(text.replace("arrive free[t]", "arrive free[t] once a role")), H200)
+    assert {one.law for one in alone} == {"slot-in-use", "stuck-wait"}
+    for legal in ("arrive free[t] once a warp", "barrier warp\n      arrive free[t] once a role"):
+        assert verify(parse(text.replace("arrive free[t]", legal)), H200) == ()
+
+
+def test_persistent_blocks_of_run_time_sizes_are_taken_to_have_several_tiles() -> None:
+    text = (PROGRAMS / "persistent_short.cake").read_text(encoding="utf-8").replace("persistent 4", "persistent 4000")
+    late = text.replace("size M = 512 multiple 64", "size M runtime multiple 64 from 64 to 1048576")
+    assert verify(parse(text), H200) == verify(parse(text.replace("      wait free[k]\n", "")), H200) == ()
+    assert verify(parse(late), H200) == ()
+    assert verify(parse(late.replace("      wait free[k]\n", "")), H200) != ()
+
+
 def test_limits_that_a_device_does_not_state_are_not_checked() -> None:
     text = (PROGRAMS / "tma_tails.cake").read_text(encoding="utf-8").replace("const S = 4", "const S = 15")
     program = parse(text)
