@@ -6,14 +6,16 @@ is added for a reduction; for an elementwise kernel the inputs' sizes through th
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from cake_tui.backends._inputs import contracted_axes, inputs_of, operands, outputs_of
-from cake_tui.backends._values import Evaluator, axes, is_exact
+from cake_tui.backends._values import Evaluator, axes, dimensions, is_exact
 from cake_tui.errors import UserError
 from cake_tui.ir.expr import EvaluationError, ParseError, parse
 from cake_tui.model.problem import ACC, Problem, Shape
@@ -75,7 +77,7 @@ class Referee:
         xp = self.xp
         wide = {name: xp.asarray(array, dtype=xp.float64) for name, array in inputs.items()}
         if self._written is not None:
-            return self._from_text(wide)
+            return self._from_text(wide, shape)
         if operands(self.problem):
             return self._contraction(wide, xp.float64)
         return self._reduction(wide) if self.problem.family == "reduction" else self._elementwise(wide)
@@ -92,8 +94,8 @@ class Referee:
     def in_single(self, inputs: Mapping[str, Any]) -> Any:
         """Return the first output computed by the library in the inputs' own precision (peers, self-test)."""
         if self._written is not None:
-            value, _ = self._written(self.xp, **inputs)
-            return value[0] if isinstance(value, tuple) else value
+            value, _ = _told_by(self.problem, self._written, self.xp, inputs)
+            return value[0]
         if operands(self.problem):
             return self.value_of(self.accumulate(inputs, self.xp.float32), inputs)
         if self.problem.family == "reduction":
@@ -172,25 +174,61 @@ class Referee:
             scale = scale + xp.abs(x) * xp.abs(up - down) / (2.0 * step)
         return Reference({self.output.name: value}, {self.output.name: scale})
 
-    def _from_text(self, wide: Mapping[str, Any]) -> Reference:
+    def _from_text(self, wide: Mapping[str, Any], shape: Shape) -> Reference:
         assert self._written is not None
-        found, scale = self._written(self.xp, **wide)
-        names = [spec.name for spec in outputs_of(self.problem)]
-        values = found if isinstance(found, tuple) else (found,)
-        scales = scale if isinstance(scale, tuple) else (scale,)
-        if len(values) != len(names) or len(scales) != len(names):
-            raise UserError(f"reference.py of {self.problem.kernel}: {len(values)} values for {len(names)} outputs")
-        return Reference(dict(zip(names, values)), dict(zip(names, scales)))
+        found, scale = _told_by(self.problem, self._written, self.xp, wide)
+        specs = outputs_of(self.problem)
+        for spec, *pair in zip(specs, found, scale):
+            for what, one in zip((spec.name, f"the scale of {spec.name}"), pair):
+                extents = tuple(getattr(one, "shape", ()))
+                if extents != dimensions(spec, shape):
+                    wanted = f"[{', '.join(spec.shape)}] = {list(dimensions(spec, shape))}"
+                    raise UserError(f"{_place(self.problem)}: {what} is {list(extents)}, must be {wanted}")
+        names = [spec.name for spec in specs]
+        return Reference(dict(zip(names, found)), dict(zip(names, scale)))
+
+
+def _place(problem: Problem) -> str:
+    return f"reference.py of {problem.kernel}"
+
+
+def _told_by(
+    problem: Problem, written: Callable[..., Any], xp: Any, inputs: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the values and the scales that a person's reference gives; raises UserError where it fails."""
+    with _in_peoples_words(problem):
+        given = written(xp, **inputs)
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise UserError(f"{_place(problem)}: reference returns {type(given).__name__}, must return (out, S)")
+    found, scale = (one if isinstance(one, tuple) else (one,) for one in given)
+    count = len(outputs_of(problem))
+    if len(found) != count or len(scale) != count:
+        raise UserError(f"{_place(problem)}: {len(found)} values and {len(scale)} scales for {count} outputs")
+    return found, scale
+
+
+@contextlib.contextmanager
+def _in_peoples_words(problem: Problem) -> Iterator[None]:
+    """Tell what goes wrong in a person's own text as their mistake, with its line."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:  # noqa: BLE001 what they wrote may fail in any way
+        lines = [one.lineno for one in traceback.extract_tb(error.__traceback__) if one.filename == _place(problem)]
+        line = f", line {lines[-1]}" if lines else ""
+        text = " ".join(str(error).split())[:200]
+        raise UserError(f"{_place(problem)}{line}: {type(error).__name__}: {text}") from None
 
 
 def _written_reference(problem: Problem) -> Callable[..., Any] | None:
     """Compile the text of `reference.py`; raises UserError naming what is wrong with it."""
     if problem.reference is None:
         return None
-    place = f"reference.py of {problem.kernel}"
+    place = _place(problem)
     space: dict[str, Any] = {"__name__": "reference"}
     try:
-        exec(compile(problem.reference, place, "exec"), space)
+        code = compile(problem.reference, place, "exec")
+        with _in_peoples_words(problem):
+            exec(code, space)
         found = space["reference"]
         inspect.signature(found).bind(None, **{spec.name: None for spec in inputs_of(problem)})
     except SyntaxError as error:
@@ -205,7 +243,7 @@ def _written_reference(problem: Problem) -> Callable[..., Any] | None:
 
 def readable(problem: Problem) -> None:
     """Raise UserError where an expression of the problem has no value (sizes, scales)."""
-    from cake_tui.backends._values import dimensions, number
+    from cake_tui.backends._values import number
 
     for shape in problem.shapes:
         for spec in problem.buffers:

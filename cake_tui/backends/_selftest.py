@@ -13,6 +13,7 @@ from cake_tui.backends._bounds import Comparison, compare, rule_of
 from cake_tui.backends._inputs import contracted_axes, contracted_length, make_inputs, operands, outputs_of, sets_of
 from cake_tui.backends._reference import Referee, Reference
 from cake_tui.backends._values import axes
+from cake_tui.errors import UserError
 from cake_tui.model.jobs import SelfTested
 from cake_tui.model.problem import Problem, Shape
 
@@ -39,6 +40,8 @@ def self_test(problem: Problem, referee: Referee) -> SelfTested:
     for name in sets_of(problem):
         inputs = make_inputs(problem, shape, name, SEED)
         sets.append(_Set(name, inputs, referee.compute(inputs, shape)))
+        if name == "default":
+            _refuse_no_numbers(problem, sets[-1].reference)
     judge = _Judge(problem, referee)
     cases = [*_wrong_cases(problem, referee, judge, sets), *_honest_cases(problem, referee, judge, sets)]
     output = outputs_of(problem)[0].name
@@ -51,6 +54,17 @@ def self_test(problem: Problem, referee: Referee) -> SelfTested:
         nonzero_share=float(np.count_nonzero(values) / values.size) if values.size else 0.0,
         tolerance=problem.tolerance_abs,
     )
+
+
+def _refuse_no_numbers(problem: Problem, reference: Reference) -> None:
+    for name, values in (*reference.values.items(), *reference.scales.items()):
+        found = np.asarray(values, np.float64)
+        wrong = int(found.size - np.count_nonzero(np.isfinite(found)))
+        if wrong:
+            raise UserError(
+                f"kernel {problem.kernel}: its reference makes {wrong} of {found.size} elements of {name} infinite or "
+                f"no number; change value, fill or scale in kernel.toml"
+            )
 
 
 class _Judge:

@@ -48,6 +48,8 @@ class Parser(argparse.ArgumentParser):
             if re.fullmatch(r"--\S+", word) and flag not in known:
                 near = did_you_mean(flag, [name for name in known if name.startswith("--")])
                 raise UserError(f"{self.prog}: unknown flag {quoted(flag)}{near}; {self._see}")
+            if word == f"{flag}=--":  # argparse would make an empty list of it
+                raise UserError(f'{self.prog}: {flag}: found "--"; {self._see}')
 
     def _explain(self, error: argparse.ArgumentError) -> str:
         """Say what was found and what is allowed, in the words all other mistakes use."""

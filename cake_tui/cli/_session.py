@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from pathlib import Path
 from typing import Any
 
 from cake_tui.config import user_name
-from cake_tui.errors import BUSY, ENVIRONMENT, OK, USAGE, UserError
+from cake_tui.errors import BUSY, ENVIRONMENT, OK, USAGE, UserError, quoted
 from cake_tui.model import layout
 from cake_tui.model.event import Event, RequestRefused
 from cake_tui.store import name as names
@@ -16,11 +17,20 @@ from cake_tui.store.inbox import Answers, Kind, send
 from cake_tui.store.lock import Holder, engine_of
 
 ANSWER_S = 10.0
+_LONGEST_NAME = 255  # bytes; what file systems have room for
 
 
 def add_sessions_argument(parser: argparse.ArgumentParser) -> None:
     """Add ``--sessions``."""
-    parser.add_argument("--sessions", metavar="DIR", type=Path, help="folder of the sessions (sessions/)")
+    parser.add_argument("--sessions", metavar="DIR", type=folder, help="folder of the sessions (sessions/)")
+
+
+def folder(text: str) -> Path:
+    """Return the folder that a flag names; an empty text, as of a variable that is not set, names none."""
+    path = Path(text)
+    if not text.strip() or "\0" in text or any(len(os.fsencode(part)) > _LONGEST_NAME for part in path.parts):
+        raise argparse.ArgumentTypeError(f"found {quoted(text)}, allowed: the name of a folder")
+    return path
 
 
 def add_session_arguments(parser: argparse.ArgumentParser) -> None:

@@ -20,7 +20,6 @@ from cake_tui.model.jobs import (
     Built,
     Check,
     NotBuilt,
-    SelfTest,
     SelfTested,
     Subject,
     Timed,
@@ -72,7 +71,7 @@ class Trial:
 
     def self_test(self) -> SelfTested:
         """Ask whether the check tells right from wrong for this problem; no kernel runs."""
-        return check.answered(self.executor.evaluate(SelfTest(self.problem), SELF_TEST_S), SelfTested, "self-test")
+        return check.ask_self_test(self.problem, self.executor, SELF_TEST_S)
 
     def check_smoke(self, subject: Subject, seed: int) -> Agreement:
         """Check a smoke build at its small shapes; raises Ended with how it failed."""

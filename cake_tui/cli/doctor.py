@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from cake_tui import ir, kernels
 from cake_tui.cli import Command
 from cake_tui.cli._device import Chosen, add_device_arguments, choose, monitor_of
 from cake_tui.cli._machine import look, usable
 from cake_tui.cli._output import print_json
+from cake_tui.cli._session import add_sessions_argument
 from cake_tui.cli._trial import Trial, trial
 from cake_tui.config import Settings
 from cake_tui.errors import ENVIRONMENT, FOUND_WRONG, NO_CANDIDATE, OK, Ended, UserError
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kernel", metavar="KERNEL", default="matmul_bias_relu", help="with --gate: (matmul_bias_relu)"
     )
     parser.add_argument("--shape", metavar="M=..,N=..", action="append", default=[], help="with --gate: other sizes")
-    parser.add_argument("--sessions", metavar="DIR", type=Path, help="folder of the sessions")
+    add_sessions_argument(parser)
     add_device_arguments(parser)
     parser.add_argument("--json", action="store_true", help="for programs")
 

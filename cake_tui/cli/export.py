@@ -13,6 +13,7 @@ from pathlib import Path
 
 from cake_tui import figures, registry
 from cake_tui.cli import Command
+from cake_tui.cli._session import add_sessions_argument
 from cake_tui.errors import OK
 from cake_tui.exporters import Exporter
 from cake_tui.model.row import Row
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--candidate", metavar="N", type=int, help="default: the best")
     parser.add_argument("--force", action="store_true", help="overwrite FILE")
     parser.add_argument("--allow-simulated", action="store_true", help="export simulated figures, labelled so")
-    parser.add_argument("--sessions", metavar="DIR", type=Path, help="folder of the sessions")
+    add_sessions_argument(parser)
 
 
 def run(args: argparse.Namespace) -> int:

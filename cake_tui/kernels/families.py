@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from cake_tui.ir.expr import Number, Ref, names_in, refs_in, rewrite, show_ref
 from cake_tui.kernels.expressions import read_expression
 from cake_tui.model.problem import ACC, COMBINES, BufferSpec, Problem
-from cake_tui.toml import Table
+from cake_tui.toml import Table, shown
 
 OF_REDUCTIONS = ("map", "combine")
 MOST_AXES = 2  # of what an elementwise kernel writes
@@ -48,8 +49,25 @@ def read_expressions(
 
 
 def _fits(table: Table, key: str, text: str, names: Sequence[str], buffers: Sequence[BufferSpec]) -> bool:
-    ranks = {buffer.name: len(buffer.shape) for buffer in buffers if buffer.role != "out"}
-    return read_expression(table, (key,), text, tuple(dict.fromkeys(names)), ranks) is not None
+    """Read an expression; each buffer is read at its own axes, and an index has no value of its own."""
+    read = [buffer for buffer in buffers if buffer.role != "out"]
+    found = read_expression(
+        table, (key,), text, tuple(dict.fromkeys(names)), {buffer.name: len(buffer.shape) for buffer in read}
+    )
+    if found is None:
+        return False
+    axes = {buffer.name: _indices(buffer) for buffer in read}
+    for ref in refs_in(found):
+        own = f"{ref.buffer}[{', '.join(axes[ref.buffer])}]"
+        strange = [axis for axis in axes[ref.buffer] if axis not in names]
+        if strange or show_ref(ref) != own:
+            why = f"{strange[0]} is no axis here" if strange else f"allowed: {own}, at its own axes"
+            table.mistake((key,), f"{shown(text)}: found {show_ref(ref)}; {why}")
+            return False
+    alone = names_in(rewrite(found, lambda node: Number(0) if type(node) is Ref else None)) - {ACC}
+    if alone:
+        table.mistake((key,), f"{shown(text)}: {min(alone)} is an index; it stands inside of [ ] only")
+    return not alone
 
 
 def _indices(buffer: BufferSpec) -> list[str]:

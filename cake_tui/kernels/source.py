@@ -12,7 +12,7 @@ from typing import Any, cast, get_args
 import msgspec
 
 from cake_tui import registry
-from cake_tui.errors import UserError, did_you_mean
+from cake_tui.errors import UserError, did_you_mean, printable
 from cake_tui.ir.origins import LARGEST_SIZE
 from cake_tui.kernels.expressions import read_expression, value_at
 from cake_tui.kernels.families import OF_REDUCTIONS, read_expressions
@@ -84,7 +84,7 @@ def _read(folder: Path, name: str, target: Target, shapes: Sequence[str], seed: 
     document = read_document(folder / "kernel.toml")
     mistakes = Mistakes(document)
     table = Table(mistakes, (), document.value)
-    title = (table.text("title") or name).strip()
+    title = printable(" ".join((table.text("title") or name).split()))
     reference, parent = _read_reference(table, folder, target, may_refer)
     family = table.choice("family", _families(), parent.family if parent else None)
     is_template = table.has("template")
@@ -104,8 +104,8 @@ def _read(folder: Path, name: str, target: Target, shapes: Sequence[str], seed: 
     minimum_work = table.text("minimum_work") or (parent.minimum_work if parent else "0")
     for shape in by_target.get(target, ()):
         work = value_at(table, ("minimum_work",), minimum_work, dict(shape.sizes))
-        if work is not None and (isinstance(work, bool) or not work >= 0):
-            table.mistake(("minimum_work",), f'"{minimum_work}" is {work} at {shape.text}; at least 0')
+        if work is not None and (isinstance(work, bool) or not 0 <= work < float("inf")):
+            table.mistake(("minimum_work",), f'"{minimum_work}" is {work} at {shape.text}; at least 0, and finite')
         large = too_large(shape, buffers) if not len(mistakes) else None
         if large is not None:
             table.mistake(("shapes",), large)

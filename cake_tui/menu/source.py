@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from cake_tui import ir, registry
-from cake_tui.errors import did_you_mean
+from cake_tui.errors import did_you_mean, printable
 from cake_tui.menu.action import REVERT, Action, EditCall, Parameter
 from cake_tui.menu.space import Menu
 from cake_tui.model.device import TARGETS, Device, Target
@@ -92,7 +92,7 @@ def _read_action(plain: Table, first_lines: dict[str, int], target: str) -> Acti
     if name is not None and first_lines.setdefault(name, line) != line:
         table.mistake(("name",), f"a second action of this name; the first is in line {first_lines[name]}")
     level = table.choice("level", ("macro", "micro"), required=True) or "micro"
-    summary = table.text("summary", required=True) or ""
+    summary = printable(table.text("summary", required=True) or "")
     edits = tuple(_read_edit(edit) for edit in table.tables("edits", required=True, form="an array of { do = ... }"))
     if table.value.get("edits") == []:
         table.wrong("edits", [], "at least one edit: { do = ... }")
@@ -194,7 +194,7 @@ def _read_parameter(table: Table, name: str, value: Any) -> Parameter | None:
     if isinstance(value, dict):
         inner = table.inner((name,), value)
         values = inner.values("values", required=True)
-        about = inner.text("about") or ""
+        about = printable(inner.text("about") or "")
         inner.close(dict.fromkeys(_OF_ACTIONS, "[[action]]"))
         return Parameter(name, values, about) if values else None
     values = table.values(name)

@@ -19,11 +19,7 @@ Reply = TypeVar("Reply", SelfTested, Checked, Timed)
 
 def self_test(problem: Problem, executor: Executor, limit_s: float, wait: Wait) -> SelfTested:
     """Prove that the check tells right from wrong; raises UserError with the figures where it does not."""
-    reply = executor.evaluate(SelfTest(problem), limit_s, wait)
-    if isinstance(reply, Lost):
-        raise RuntimeError(f"the self-test of the check died: {reply.reason}")
-    if not isinstance(reply, SelfTested):
-        raise TypeError(f"unexpected reply {type(reply).__name__}")
+    reply = ask_self_test(problem, executor, limit_s, wait)
     if not reply.passed:
         wrong = "; ".join(
             f"{name} was {happened}, must be {expected} (error {error:.3g} of the bound)"
@@ -36,6 +32,22 @@ def self_test(problem: Problem, executor: Executor, limit_s: float, wait: Wait) 
             f"{reply.tolerance:.3g}: change fill, scale or tolerance_abs in kernel.toml"
         )
     return reply
+
+
+def ask_self_test(problem: Problem, executor: Executor, limit_s: float, wait: Wait | None = None) -> SelfTested:
+    """Return what the self-test found; raises UserError where a person's own reference ends or blocks its process."""
+    reply = executor.evaluate(SelfTest(problem), limit_s, wait)
+    if isinstance(reply, Lost) and problem.reference is not None:
+        raise UserError(f"reference.py of {problem.kernel}: the process that computes it {_lost(reply)}; mend it")
+    if isinstance(reply, Lost):
+        raise RuntimeError(f"the self-test of the check died: {reply.reason}")
+    if not isinstance(reply, SelfTested):
+        raise TypeError(f"unexpected reply {type(reply).__name__}")
+    return reply
+
+
+def _lost(reply: Lost) -> str:
+    return f"did not end within {reply.limit_s:g} s" if reply.timed_out else f"ended: {reply.reason}"
 
 
 def check(

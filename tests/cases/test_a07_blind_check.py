@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cake_tui.model import event as ev
+from tests.cases.doubling import make_kernel
 from tests.cases.shell import ROOT, Shell, events, variations
 
 pytestmark = pytest.mark.cc
@@ -79,3 +80,36 @@ def test_a_session_whose_kernel_became_blind_is_not_gone_on_with(shell: Shell, r
     before = (recorded / "journal.jsonl").read_bytes()
     shell.apart("resume", "a", "--headless")
     assert len(events(recorded, ev.SelfTestEnded)) == before.count(b'"kind":"SelfTestEnded"') == 1
+
+
+# What a person's own reference may do wrong: its text, and what is said of it behind "reference.py of two".
+OWN = {
+    "it raises": ("def reference(xp, x):\n    raise ValueError('a [/dim]\\nb')\n", ", line 2: ValueError: a [/dim] b"),
+    "a module that is not there": ("import nosuch\ndef reference(xp, x): return x, x\n", ", line 1: ModuleNotFound"),
+    "it exits": ("import sys\ndef reference(xp, x): sys.exit(0)\n", ", line 2: SystemExit: 0"),
+    "it ends its process": ("import os\ndef reference(xp, x): os._exit(0)\n", ": the process that computes it ended"),
+    "it returns nothing": ("def reference(xp, x): pass\n", ": reference returns NoneType, must return (out, S)"),
+    "no scale": ("def reference(xp, x): return 2 * x\n", ": reference returns ndarray, must return (out, S)"),
+    "too few elements": ("def reference(xp, x): return x[:5], x\n", ": y is [5], must be [N] = [3000]"),
+    "a number for a scale": ("def reference(xp, x): return x, 1.0\n", ": the scale of y is [], must be [N] = [3000]"),
+}
+
+
+@pytest.mark.parametrize("how", variations(OWN, 4))
+def test_a_reference_of_ones_own_that_fails_is_named_with_its_line(shell: Shell, how: str) -> None:
+    text, said = OWN[how]
+    (make_kernel(shell, "") / "reference.py").write_text(text, encoding="utf-8")
+    flags = ("--backend", "cpu", "--name", "a", "--headless")
+    for words in (("check", "two", "--backend", "cpu"), ("run", "two", *flags)):
+        err = shell.apart(*words, code=2)[1]
+        assert err.count("\n") == 1
+        assert err.startswith(f"reference.py of two{said}")
+    assert list(shell.sessions.glob("*")) == []
+    assert shell.left_behind() == []
+
+
+def test_a_reference_without_numbers_is_refused(shell: Shell) -> None:
+    (make_kernel(shell, "") / "reference.py").write_text("def reference(xp, x): return x / 0, x\n", encoding="utf-8")
+    err = shell.apart("run", "two", "--backend", "cpu", "--name", "a", "--headless", code=2)[1]
+    assert err.count("\n") == 1
+    assert "kernel two: its reference makes 3000 of 3000 elements of y infinite or no number" in err

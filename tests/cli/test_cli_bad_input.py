@@ -94,6 +94,9 @@ SETTINGS = [
     (["--shape", "Q=3"], 'no size "Q"'),
     (["--device", "simulated:nothing"], "nothing"),
     (["--from", "nowhere"], "nowhere"),
+    (["--sessions", ""], '--sessions: found "", allowed: the name of a folder'),
+    (["--sessions", "x" * 300], "allowed: the name of a folder"),
+    (["--name=--"], '--name: found "--"'),
     (["--backend", "cpuu"], 'did you mean "cpu"?'),
 ]
 
