@@ -46,29 +46,39 @@ def word_of(name: str) -> str:
 
 
 def meaning_of(history: History, row: Row) -> str:
-    """Say in one sentence what was found about a candidate; figures are the reason's, which follows it."""
+    """Say in one sentence what was found about a candidate; `reason_of` adds the figures."""
     name = row.ended_as
     against = f"#{row.against}" if row.against is not None else "the best"
-    needed = f"{float(history.settings.get('accept_pct', 0.5)):g} %"
+    needed = f"{_setting(history, 'accept_pct', 0.5):g} %"
     match name:
         case "accepted":
             return f"faster than {against} by more than {needed}, confirmed by fresh pairs"
         case "slower":
-            return f"slower than {against}, the best when they were timed side by side"
+            pairs = "in every one of its first pairs with it" if row.step == "measure" else "beyond doubt"
+            return f"slower than {against}, the best at that time, {pairs}"
         case "no_gain":
             return f"no gain above {needed} over {against} was found: as fast or nearly, so {against} stays"
         case "undecided":
             return f"it may be more than {needed} faster than {against} or not: undecided is not accepted"
         case "Screened":
             return _screened(history, row)
+        case "Repeated" if row.repeats is not None and 0 <= row.repeats < len(history.rows):
+            before = word_of(history.rows[row.repeats].ended_as)
+            return f"the same source as #{row.repeats} ({before}): answered from the record"
     return ENDINGS[name].meaning if name in ENDINGS else ""
 
 
+def reason_of(row: Row) -> str:
+    """Return what the record gives as the reason, where `meaning_of` has not said it all."""
+    told = row.outcome in ("Screened", "Repeated") or (row.verdict == "slower" and row.step == "measure")
+    return "" if told else row.reason
+
+
 def _screened(history: History, row: Row) -> str:
-    """What the cost model foretold, and what it was held against: the slowest foretold that went on in its round."""
+    """What the cost model predicts, and what it was held against: the slowest foretold that went on in its round."""
     mates = [one for one in _round(history, row) if one.predicted_us is not None and one.outcome != "Screened"]
     passed = [one for one in mates if not one.audit]
-    share = float(history.settings.get("audit", 0.1))
+    share = _setting(history, "audit", 0.1)
     drawn = f"; {share:.0%} of such are run all the same" if share else ""
     if row.predicted_us is None:
         return f"the cost model expects others of its round to be faster: it was not built{drawn}"
@@ -77,16 +87,21 @@ def _screened(history: History, row: Row) -> str:
         held = "behind those that went on"
     else:
         more = row.predicted_us / last.predicted_us
-        held = f"{_times(more)} the slowest foretold of those that went on (#{last.number}, {_us(last.predicted_us)})"
+        held = f"{_times(more)} the slowest predicted of those that went on (#{last.number}, {_us(last.predicted_us)})"
     audits = ", ".join(f"#{one.number}" for one in mates if one.audit)
     drawn += f" (in this round {audits})" if audits and drawn else ""
-    return f"the cost model foretold {_us(row.predicted_us)}, {held}: it was not built{drawn}"
+    return f"the cost model predicts {_us(row.predicted_us)}, {held}: it was not built{drawn}"
 
 
 def _round(history: History, row: Row) -> list[Row]:
     """The other candidates of its round, which have numbers near to its own."""
     near = history.rows[max(0, row.number - NEAR) : row.number + NEAR]
     return [one for one in near if one.round == row.round and one.number != row.number]
+
+
+def _setting(history: History, name: str, default: float) -> float:
+    value = history.settings.get(name, default)
+    return float(value) if isinstance(value, int | float) else default
 
 
 def _us(value: float) -> str:

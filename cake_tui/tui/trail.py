@@ -11,6 +11,7 @@ import msgspec
 
 from cake_tui.model import event as ev
 from cake_tui.model.history import History
+from cake_tui.store.line import decided
 
 KEPT = 48
 
@@ -27,7 +28,7 @@ class Guarded(msgspec.Struct):
 
 
 class Gated(msgspec.Struct, frozen=True):
-    """The last decision of the gate, as fractions."""
+    """What the gate found last, in a word and as fractions."""
 
     candidate: int
     decision: str
@@ -76,7 +77,7 @@ def _gated(trail: Trail, event: ev.GateEnded | ev.PlayedOff, history: History) -
     if result is None:
         return
     half = abs(result.gain - result.gain_low)
-    trail.last_gate = Gated(event.candidate, result.decision, result.gain, half, result.series)
+    trail.last_gate = Gated(event.candidate, decided(result), result.gain, half, result.series)
     if event.against == history.incumbent:
         trail._drifted(result.holder_us)
         trail.timed_beside = event.candidate

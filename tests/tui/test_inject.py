@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 
 from cake_tui.model import event as ev
@@ -12,6 +13,7 @@ from cake_tui.model.history import History
 from cake_tui.tui.app import CakeApp
 from cake_tui.tui.bridge import Bridge
 from cake_tui.tui.moves import Moves
+from cake_tui.tui.screens.inject import Inject
 from tests.tui.conftest import app_of
 from tests.tui.picture import text_of
 from tests.tui.pilot import play, press, settle
@@ -45,13 +47,107 @@ def test_enter_completes_what_is_not_whole_and_sends_what_is(sample: Sample) -> 
     async def script(app: CakeApp, pilot: Pilot[int]) -> None:
         await press(app, pilot, "i", *"unrol", "enter")
         assert "apply_unroll(" in text_of(app)
-        await press(app, pilot, "down", "down", "enter")
+        await press(app, pilot, "down", "down")
+        offered = [line for line in text_of(app).splitlines() if "  apply_unroll(" in line and "factor)" not in line]
+        await press(app, pilot, "enter")
         assert "from #" in text_of(app)
         assert not list((sample.folder / "inbox").glob("*.json"))
         await press(app, pilot, "enter")
         assert "inject a move" not in text_of(app)
         (path,) = (sample.folder / "inbox").glob("*.json")
-        assert json.loads(path.read_text())["body"]["text"] == "apply_unroll(4)"
+        assert json.loads(path.read_text())["body"]["text"] in offered[2]
+
+    play(app, script)
+
+
+def test_tab_takes_in_what_was_typed_right_before_it(sample: Sample) -> None:
+    app = app_of(sample)
+
+    async def script(app: CakeApp, pilot: Pilot[int]) -> None:
+        await press(app, pilot, "i")
+        dialog = app.screen
+        assert isinstance(dialog, Inject)
+        for key in "apply_til":
+            dialog.input.post_message(events.Key(key, key))  # in the field's queue, not read yet
+        dialog.action_complete()
+        await settle(app, pilot)
+        assert dialog.input.value == "apply_tiling("
+
+    play(app, script)
+
+
+def test_the_best_expected_comes_first_and_what_is_refused_last(sample: Sample) -> None:
+    moves = Moves(history_of(sample))
+    for text in moves.whole("apply_register_block("):
+        moves.judge(text)
+    judged = [moves.judge(text) for text, _ in moves.completions("apply_register_block(")]
+    expected = [one.expected for one in judged if one.expected is not None]
+    assert expected == sorted(expected)
+    assert len(expected) >= 3
+    legal = [one.legal for one in judged]
+    assert legal == sorted(legal, reverse=True)
+    assert not all(legal)
+
+
+def test_what_was_chosen_stays_chosen_while_the_others_are_judged(sample: Sample) -> None:
+    app = app_of(sample)
+
+    async def script(app: CakeApp, pilot: Pilot[int]) -> None:
+        await press(app, pilot, "i", *"apply_register_block(")
+        dialog = app.screen
+        assert isinstance(dialog, Inject)
+        assert dialog.moves is not None
+        dialog.moves._judged.clear()
+        dialog._pick(1)
+        chosen = dialog._chosen
+        dialog.settle()
+        assert [text for text, _ in dialog.moves.completions(dialog.input.value)][dialog.picked] == chosen
+        await press(app, pilot, "tab")
+        assert dialog.input.value == chosen
+
+    play(app, script)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=str)
+def test_the_example_in_the_empty_field_is_legal_now(size: tuple[int, int], sample: Sample) -> None:
+    app = app_of(sample)
+
+    async def script(app: CakeApp, pilot: Pilot[int]) -> None:
+        await press(app, pilot, "i")
+        dialog = app.screen
+        assert isinstance(dialog, Inject)
+        example = dialog.input.placeholder
+        assert example in text_of(app)
+        assert Moves(history_of(sample)).judge(example).legal
+
+    play(app, script, size)
+
+
+@pytest.mark.parametrize(
+    ("asked", "offered"),
+    [
+        ("apply_register_block(12, 3)", {"apply_register_block(8, 3)", "apply_register_block(12, 2)"}),
+        ("apply_tiling(48)", None),
+        ("split_k(2) + apply_register_block(14, 4)", None),
+    ],
+)
+def test_a_refused_move_names_the_nearest_that_are_on_offer_and_legal(
+    sample: Sample, asked: str, offered: set[str] | None
+) -> None:
+    app = app_of(sample)
+
+    async def script(app: CakeApp, pilot: Pilot[int]) -> None:
+        await press(app, pilot, "i", *asked)
+        dialog = app.screen
+        assert isinstance(dialog, Inject)
+        assert dialog.moves is not None
+        named = dialog.moves.instead(asked)
+        assert len(named) == 2
+        assert all(Moves(history_of(sample)).judge(text).legal for text in named)
+        assert offered is None or set(named) == offered
+        seen = " ".join(text_of(app).split())
+        assert f"{named[0]} or {named[1]}" in seen
+        assert "nearest legal" not in seen
 
     play(app, script)
 

@@ -80,7 +80,10 @@ class Commands(Dialog):
             self.act(found[self.picked])
 
     def action_pick(self, by: int) -> None:
-        """Another command."""
+        """Another command, once the field has taken in what was typed before: this key overtakes its own."""
+        self.input.call_later(self.call_later, self._pick, by)
+
+    def _pick(self, by: int) -> None:
         self.picked = max(0, self.picked + by)
         self.draw()
 

@@ -51,11 +51,13 @@ class Inject(Dialog):
             self.moves = Moves(history)
         except UserError as error:
             self.broken = str(error)
-        self.input = Input(placeholder="apply_register_block(4, 8)", id="move", highlighter=NullHighlighter())
+        self.input = Input(placeholder="", id="move", highlighter=NullHighlighter())
         self.input.cursor_blink = False
         self.head = LinesWidget(id="head")
         self.head.ascii = ascii
         self.picked = 0
+        self._chosen = ""  # with up and down; it stays the picked one wherever it comes to stand
+        self._examples = self.moves.examples() if self.moves is not None else iter(())
         self.judged = Judgement(False, "", ())
         self._offered: list[str] = []
 
@@ -72,21 +74,29 @@ class Inject(Dialog):
         self.set_timer(0.01, self._judge_one)
 
     def _judge_one(self) -> None:
-        """Judge the next of the moves on screen that is not judged yet; keys come in between."""
+        """Judge the next of the moves on offer that is not judged yet; keys come in between."""
+        if self._judge_next():
+            self.draw()
+
+    def _judge_next(self) -> bool:
+        """Judge one of what is offered, else of what may serve as an example; false where all is done."""
         if self.moves is None:
-            return
+            return False
         for text in self._offered:
             if self.moves.known(text) is None:
                 self.moves.judge(text)
-                self.draw()
-                return
+                return True
+        text = "" if self.input.placeholder else next(self._examples, "")
+        if text:
+            self.moves.judge(text)
+            self.input.placeholder = self.moves.example(text)
+        return bool(text)
 
     def settle(self) -> None:
-        """Judge all that is on screen at once (pictures are drawn of a settled screen)."""
-        if self.moves is not None:
-            for text in self._offered:
-                self.moves.judge(text)
-            self.draw()
+        """Judge all that is offered at once (pictures are drawn of a settled screen)."""
+        while self._judge_next():
+            pass
+        self.draw()
 
     def hint(self) -> str:
         """Keys."""
@@ -107,7 +117,7 @@ class Inject(Dialog):
         """Judge as it is typed."""
         if self.moves is not None:
             self.judged = self.moves.judge(event.value)
-        self.picked = self._nearest(event.value)
+        self._chosen = ""
         self.draw()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -123,18 +133,28 @@ class Inject(Dialog):
         else:
             self.draw()
 
+    # Both wait for the field to take in what was typed before them: their keys overtake its own.
+
     def action_pick(self, by: int) -> None:
         """Another completion."""
-        found = self._completions()
-        if found:
-            self.picked = (self.picked + by) % len(found)
-        self.draw()
+        self.input.call_later(self.call_later, self._pick, by)
 
     def action_complete(self) -> None:
         """Take the marked completion; where it stands there already, the next one."""
+        self.input.call_later(self.call_later, self._complete)
+
+    def _pick(self, by: int) -> None:
+        found = self._completions()
+        if found:
+            self.picked = (self.picked + by) % len(found)
+            self._chosen = found[self.picked][0]
+        self.draw()
+
+    def _complete(self) -> None:
         found = self._completions()
         if not found:
             return
+        self.picked = self._place([text for text, _ in found])
         text = found[self.picked % len(found)][0]
         if text == self.input.value and len(found) > 1:
             text = found[(self.picked + 1) % len(found)][0]
@@ -149,20 +169,25 @@ class Inject(Dialog):
                 for line in ("no action can be read here:", *self.broken.splitlines())
             ]
         found = self._completions()
+        texts = [text for text, _ in found]
+        self.picked = self._place(texts)
+        self._offered = [text for text in texts if text.endswith(")")]
         out: list[Line] = [(), *self._judgement(width), (), *self._values(found, width)]
         room = max(2, self.box.size.height - len(out))
         first = max(0, min(self.picked - room // 2, len(found) - room))
         shown = range(first, min(len(found), first + room))
-        self._offered = [text for text in (found[index][0] for index in shown) if text.endswith(")")]
         out += [self._completion(index, *found[index], width) for index in shown]
         return out if found else [*out, ((" no action begins like this", "dim"),)]
 
     def _completions(self) -> list[tuple[str, Action]]:
         return self.moves.completions(self.input.value) if self.moves is not None else []
 
-    def _nearest(self, text: str) -> int:
-        """The completion that begins most like the text."""
-        found = [each for each, _ in self._completions()]
+    def _place(self, texts: list[str]) -> int:
+        return texts.index(self._chosen) if self._chosen in texts else self._nearest(texts)
+
+    def _nearest(self, found: list[str]) -> int:
+        """The completion that begins most like what is typed, of those alike the first."""
+        text = self.input.value
         alike = [sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(each, text))) for each in found]
         return alike.index(max(alike)) if alike else 0
 
@@ -199,6 +224,9 @@ class Inject(Dialog):
             for piece in fmt.wrap(fmt.visible(line, 800), max(10, width - 12)):
                 head = fmt.pad(f" {word}" if not out else "", 10)
                 out.append(((head, tone + "word"), (piece, tone if index == 0 else "")))
+        instead = self.moves.instead(self.input.value) if self.moves is not None and not self.judged.legal else []
+        if instead:
+            out.append(((fmt.pad(" legal", 10), "goodword"), (fmt.visible(" or ".join(instead), 200), "")))
         return out
 
     def _unfinished(self) -> bool:

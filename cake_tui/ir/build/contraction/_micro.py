@@ -107,6 +107,14 @@ def vectors_kept(thread_m: int, thread_n: int) -> int:
     return thread_m * thread_n + thread_n + 1
 
 
+def _that_fit(thread_m: int, thread_n: int, limit: int) -> list[str]:
+    """The largest legal value of either side that fits with the other side as it is."""
+    rows = [m for m in THREAD_M if vectors_kept(m, thread_n) <= limit and m <= thread_m]
+    columns = [n for n in THREAD_N if vectors_kept(thread_m, n) <= limit and n <= thread_n]
+    found = [f"thread_m = {max(rows)}"] if rows else []
+    return found + ([f"thread_n = {max(columns)}"] if columns else [])
+
+
 def check_registers(knobs: Mapping[str, KnobValue], device: Device) -> None:
     """Raise Ended(Rejected) where accumulators and operands exceed the vector registers."""
     thread_m, thread_n = int(knobs["thread_m"]), int(knobs["thread_n"])
@@ -119,7 +127,7 @@ def check_registers(knobs: Mapping[str, KnobValue], device: Device) -> None:
             field="thread_m",
             found=f"thread_m = {thread_m} with thread_n = {thread_n} keeps {asked} vectors",
             needed=f"thread_m*thread_n + thread_n + 1 <= {limit}",
-            nearest=f"thread_m <= {max((limit - 1 - thread_n) // thread_n, 1)}",
+            nearest=" or ".join(_that_fit(thread_m, thread_n, limit)),
             limit="vector registers",
             asked=asked,
             available=limit,
