@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -10,15 +10,15 @@ import msgspec
 
 from cake_tui import figures
 from cake_tui.errors import FOUND_WRONG, UserError
-from cake_tui.exporters import Bundle
+from cake_tui.exporters import Bundle, _provenance
 from cake_tui.exporters._reference import declarations, reference_text
 from cake_tui.model.device import Target
 from cake_tui.model.lowered import Lowered
 
-MARK = "// cake-tui export 1 "
 BEGIN = "// ---- kernel ----\n"
 END = "// ---- end of kernel ----\n"
-CHECK = Path(__file__).with_name("_check.c")
+ELEMENTS, CHECK = (Path(__file__).with_name(name) for name in ("_elements.c", "_check.c"))
+WIDTH = 117  # of what people read, behind the slashes
 
 
 class Standalone(msgspec.Struct, frozen=True):
@@ -41,35 +41,42 @@ class Standalone(msgspec.Struct, frozen=True):
             other = f"allowed: a {self.target} kernel"
             raise UserError(f"--format {self.target}: candidate {bundle.candidate} is for {lowered.target}, {other}")
         source = lowered.source if lowered.source.endswith("\n") else lowered.source + "\n"
-        mark = MARK + json.dumps(bundle.provenance, sort_keys=True, ensure_ascii=True)
         plan = lowered.plans[-1]
+        head = self._head(bundle)
         parts = [
-            self._head(bundle), mark + "\n\n", BEGIN, source, END, "\n", "#ifndef CAKE_TUI_NO_MAIN\n", self.includes,
-            declarations(bundle.problem, plan), self.launches(bundle), reference_text(bundle.problem, plan),
-            CHECK.read_text(encoding="utf-8"), self.harness.read_text(encoding="utf-8"), "#endif\n",
+            BEGIN, source, END, "\n", "#ifndef CAKE_TUI_NO_MAIN\n", self.includes,
+            declarations(bundle.problem, plan), self.launches(bundle), ELEMENTS.read_text(encoding="utf-8"),
+            reference_text(bundle.problem, plan), CHECK.read_text(encoding="utf-8"),
+            self.harness.read_text(encoding="utf-8"), "#endif\n",
         ]  # fmt: skip
-        return "".join(parts)
+        body = "\n" + "".join(parts)
+        return head + _provenance.wrapped(bundle.provenance, head, body) + body
 
     def read(self, text: str) -> Bundle:
         """Return what the file says of itself with the kernel's text as it stands there now.
 
-        Raises UserError (exit 7) where the kernel is not the one whose hash the file states.
+        Raises UserError (exit 7) where the kernel, or the text around it, is not what the file states the hash of.
         """
-        mark = next((line for line in text.splitlines() if line.startswith(MARK)), None)
-        begin, end = text.find(BEGIN), text.find(END)
-        if mark is None or begin < 0 or end < begin:
-            raise UserError(f'not an export of cake-tui: no line that begins with "{MARK.strip()}", or no kernel in it')
+        plain, whole = _provenance.read(text)
+        begin, end = text.find(BEGIN), text.rfind(END)
+        if begin < 0 or end < begin:
+            raise UserError("not an export of cake-tui: there is no kernel in it")
         try:
-            plain = json.loads(mark[len(MARK) :])
             stated = plain.pop("source_sha256")
             plain["lowered"]["source"] = text[begin + len(BEGIN) : end]
             bundle = msgspec.convert(plain, Bundle)
         except (ValueError, KeyError, TypeError, msgspec.ValidationError) as error:
-            raise UserError(f"the export's provenance line is damaged: {error}") from None
+            raise UserError(f"the export's provenance is damaged: {error}") from None
         if bundle.lowered.sha256 != stated:
             raise UserError(
                 f"the kernel in the file is not the one it was exported with: sha256 {bundle.lowered.sha256[:12]}, "
                 f"stated {stated[:12]}",
+                FOUND_WRONG,
+            )
+        if not whole:
+            raise UserError(
+                "the text around the kernel was changed since it was exported: its figures or its harness are not "
+                "those that cake-tui wrote; export it again",
                 FOUND_WRONG,
             )
         return bundle
@@ -100,5 +107,16 @@ class Standalone(msgspec.Struct, frozen=True):
         if bundle.pair_noise:
             lines.append(f"pair noise of the session: {figures.percent(bundle.pair_noise, 2)}")
         command = " ".join(self.command(bundle, (self.compiler,), f"FILE{self.suffix}", "bench"))
-        lines += [f"run: {command} && ./bench{self.words}", f"prove: cake-tui verify FILE{self.suffix}"]
-        return "".join(f"// {line}\n".replace("\r", " ") for line in lines)
+        # A backslash at a line's end would join it with the next one.
+        told = [piece for line in lines for piece in _pieces(line.replace("\\", "/"))]
+        # What is to be pasted stays on one line.
+        told += [f"run: {command} && ./bench{self.words}", f"prove: cake-tui verify FILE{self.suffix}"]
+        return "".join(f"// {piece}\n" for piece in told)
+
+
+def _pieces(line: str) -> list[str]:
+    """A line for people in as many as it takes, those behind the first set in."""
+    inset = "  " if line.startswith("  ") else ""
+    return textwrap.wrap(
+        " ".join(line.split()), WIDTH, initial_indent=inset, subsequent_indent=f"{inset}    ", break_on_hyphens=False
+    ) or [""]
