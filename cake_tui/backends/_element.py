@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from cake_tui.backends._inputs import inputs_of
+from cake_tui.ir.families import inputs_of
 from cake_tui.model.problem import Problem
 
 Array = npt.NDArray[Any]

@@ -8,8 +8,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cake_tui.backends._values import axes, dimensions, number
+from cake_tui.backends._values import number
 from cake_tui.errors import UserError
+from cake_tui.ir.families import (
+    axes,
+    contracted_axes,
+    contracted_length,
+    dimensions,
+    largest_integer,
+    operands,
+)
+from cake_tui.ir.families import (
+    inputs_of as inputs_of,
+)
+from cake_tui.ir.families import (
+    outputs_of as outputs_of,
+)
 from cake_tui.model.problem import BufferSpec, Problem, Shape
 
 Array = npt.NDArray[Any]
@@ -19,43 +33,9 @@ EXACT_SETS = ("integers", "one-hot")
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i32": np.int32, "u8": np.uint8}
 
 
-def inputs_of(problem: Problem) -> tuple[BufferSpec, ...]:
-    """Return the buffers that a kernel reads."""
-    return tuple(spec for spec in problem.buffers if spec.role != "out")
-
-
-def outputs_of(problem: Problem) -> tuple[BufferSpec, ...]:
-    """Return the buffers that a kernel writes."""
-    return tuple(spec for spec in problem.buffers if spec.role != "in")
-
-
-def operands(problem: Problem) -> tuple[BufferSpec, BufferSpec] | None:
-    """Return the two factors of a contraction: its first two inputs; None for other families."""
-    found = inputs_of(problem)
-    return (found[0], found[1]) if problem.family == "contraction" and len(found) >= 2 else None
-
-
 def sets_of(problem: Problem) -> tuple[str, ...]:
     """Return the input sets of a problem: one-hot inputs make sense for contractions alone."""
     return SETS if operands(problem) else tuple(name for name in SETS if name != "one-hot")
-
-
-def contracted_axes(problem: Problem) -> tuple[str, ...]:
-    """Return the axes that both factors of a contraction, or the first input of a reduction, have beyond the output."""
-    factors = operands(problem)
-    if factors is None and problem.family != "reduction":
-        return ()
-    kept = set(axes(outputs_of(problem)[0]))
-    first = inputs_of(problem)[0]
-    inside = axes(factors[1]) if factors is not None else axes(first)
-    return tuple(axis for axis in axes(first) if axis in inside and axis not in kept)
-
-
-def contracted_length(problem: Problem, shape: Shape) -> int:
-    """Return how many terms one output combines; 1 for elementwise kernels."""
-    first = inputs_of(problem)[0]
-    sizes = dict(zip(axes(first), dimensions(first, shape)))
-    return math.prod(sizes[axis] for axis in contracted_axes(problem))
 
 
 def make_inputs(problem: Problem, shape: Shape, input_set: str, seed: int) -> dict[str, Array]:
@@ -91,7 +71,7 @@ def _fill(
         return _one_hot(problem, spec, size, random).astype(dtype)
     # Every partial sum of integer products stays below 2^24, so each order of summation is exact; the values
     # are exact in bf16 too.
-    most = 120 if input_set == "one-hot" else max(1, min(8, math.isqrt(2**23 // max(length, 1))))
+    most = 120 if input_set == "one-hot" else largest_integer(length)
     numbers = random.integers(1, most, size, dtype=np.int32, endpoint=True)  # no zeros: each product counts
     signs = 1 if spec.dtype == "u8" else random.integers(0, 1, size, dtype=np.int32, endpoint=True) * 2 - 1
     return (numbers * signs).astype(dtype)

@@ -13,11 +13,10 @@ from pathlib import Path
 import msgspec
 
 import cake_tui
-from cake_tui.backends._inputs import inputs_of, operands, outputs_of
-from cake_tui.backends._values import axes
 from cake_tui.config import child_environment
 from cake_tui.errors import Ended
 from cake_tui.ir.expr import parse
+from cake_tui.ir.families import axes, inputs_of, operands, outputs_of
 from cake_tui.model.outcome import LaunchFailed
 from cake_tui.model.problem import BufferSpec, Problem, Shape
 

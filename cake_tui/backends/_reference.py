@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from cake_tui.backends._inputs import contracted_axes, inputs_of, operands, outputs_of
-from cake_tui.backends._values import Evaluator, axes, dimensions, is_exact
+from cake_tui.backends._values import Evaluator
 from cake_tui.errors import UserError
 from cake_tui.ir.expr import EvaluationError, ParseError, parse
+from cake_tui.ir.families import axes, contracted_axes, dimensions, inputs_of, is_exact, operands, outputs_of
 from cake_tui.model.problem import ACC, Problem, Shape
 
 U = 2.0**-24

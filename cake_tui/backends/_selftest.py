@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cake_tui.backends._bounds import Comparison, compare, rule_of
-from cake_tui.backends._inputs import contracted_axes, contracted_length, make_inputs, operands, outputs_of, sets_of
+from cake_tui.backends._inputs import make_inputs, sets_of
 from cake_tui.backends._reference import Referee, Reference
-from cake_tui.backends._values import axes
 from cake_tui.errors import UserError
+from cake_tui.ir.families import axes, contracted_axes, contracted_length, operands, outputs_of
 from cake_tui.model.jobs import SelfTested
 from cake_tui.model.problem import Problem, Shape
 

@@ -16,16 +16,10 @@ from cake_tui.ir.expr import (
     Ref,
     Unary,
     evaluate,
-    evaluate_int,
     names_in,
     parse,
-    walk,
 )
-from cake_tui.model.problem import BufferSpec, Shape
-
-# Functions after which a value of whole numbers is still exact in fp32.
-_EXACT_CALLS = frozenset(["relu", "min", "max", "abs", "select", "f32", "f64", "floor", "ceil"])
-_EXACT_OPERATORS = frozenset(["+", "-", "<", "<=", ">", ">=", "==", "!=", "and", "or"])
+from cake_tui.model.problem import Shape
 
 TAIL = 3.0  # from here on erfc is a continued fraction of so many levels, exact to float64
 LEVELS = 60
@@ -52,29 +46,6 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
 def number(text: str, shape: Shape) -> float:
     """Return the value of an expression over the sizes (``1/sqrt(K)``)."""
     return float(evaluate(parse(text), dict(shape.sizes)))
-
-
-def dimensions(spec: BufferSpec, shape: Shape) -> tuple[int, ...]:
-    """Return the buffer's dimensions."""
-    return tuple(evaluate_int(parse(text), dict(shape.sizes)) for text in spec.shape)
-
-
-def axes(spec: BufferSpec) -> tuple[str, ...]:
-    """Return the letter by which a value's indices name each axis: the size's name in lower case."""
-    return tuple(text.strip().lower() for text in spec.shape)
-
-
-def is_exact(value: str) -> bool:
-    """Say whether `value` of whole numbers is computed without rounding (identity, relu, sums, comparisons)."""
-    for node in walk(parse(value)):
-        match node:
-            case Binary(op=op) if op not in _EXACT_OPERATORS:
-                return False
-            case Call(function=function) if function not in _EXACT_CALLS:
-                return False
-            case Number(value=found) if found != int(found):
-                return False
-    return True
 
 
 def _erfc_of_tail(xp: Any, z: Any) -> Any:

@@ -12,8 +12,9 @@ import pytest
 from cake_tui.backends._bounds import compare
 from cake_tui.backends._inputs import SETS, make_inputs, sets_of
 from cake_tui.backends._reference import Referee, U, readable
-from cake_tui.backends._values import Evaluator, is_exact
+from cake_tui.backends._values import Evaluator
 from cake_tui.errors import UserError
+from cake_tui.ir.families import is_exact
 from cake_tui.model.problem import BufferSpec, Problem, Shape
 from tests.backends.contraction_kernels import problem_of, shape_of
 

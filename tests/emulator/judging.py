@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from cake_tui.backends._bounds import compare, rule_of
-from cake_tui.backends._inputs import DTYPES, make_inputs, outputs_of
+from cake_tui.backends._inputs import DTYPES, make_inputs
 from cake_tui.backends._reference import Referee, Reference
-from cake_tui.backends._values import dimensions
+from cake_tui.ir.families import dimensions, outputs_of
 from cake_tui.model.lowered import Lowered
 from cake_tui.model.problem import Problem, Shape
 from tests.emulator import Array, Fault, emulate

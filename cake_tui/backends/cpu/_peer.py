@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from cake_tui.backends._inputs import make_inputs, operands
+from cake_tui.backends._inputs import make_inputs
 from cake_tui.backends._parent import die_with
 from cake_tui.backends._peers import PeerAnswer, PeerOrder, biased, is_plain_product, say, serve
 from cake_tui.backends._reference import Referee
 from cake_tui.backends.cpu.device import core_processors
 from cake_tui.backends.cpu.peers import fastest_batch
+from cake_tui.ir.families import operands
 from cake_tui.model.problem import Problem
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from cake_tui.backends._bounds import Comparison, agreed, compare, describe, failure_of, rule_of
 from cake_tui.backends._element import NAN_BITS, Element, pick
-from cake_tui.backends._inputs import EXACT_SETS, inputs_of, make_inputs, sets_of
+from cake_tui.backends._inputs import EXACT_SETS, make_inputs, sets_of
 from cake_tui.backends._reference import Reference
 from cake_tui.backends.cpu.first import AnyReferee
 from cake_tui.backends.cpu.memory import POISONS, Array, Layout, name_regions
@@ -24,6 +24,7 @@ from cake_tui.backends.cpu.runtime import Runtime
 from cake_tui.backends.cpu.state import ProcessState, mapped_bytes
 from cake_tui.backends.cpu.subject import Arm, Inputs, Libraries, touch
 from cake_tui.errors import Ended
+from cake_tui.ir.families import inputs_of
 from cake_tui.model.jobs import Check, Checked
 from cake_tui.model.outcome import CheckFailure, WrongAnswer
 from cake_tui.model.problem import Shape

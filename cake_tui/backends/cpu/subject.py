@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from cake_tui.backends._element import Element
-from cake_tui.backends._inputs import DTYPES, inputs_of, outputs_of
-from cake_tui.backends._values import dimensions
+from cake_tui.backends._inputs import DTYPES
 from cake_tui.backends.cpu.memory import Array, Buffer, Layout
 from cake_tui.backends.cpu.runtime import MAX_ARGUMENTS, CLaunch, Ran, Runtime, Touch
 from cake_tui.errors import Ended
+from cake_tui.ir.families import dimensions, inputs_of, outputs_of
 from cake_tui.model.jobs import Subject, binary_path
 from cake_tui.model.lowered import Argument, Launch, LaunchPlan
 from cake_tui.model.outcome import LaunchFailed

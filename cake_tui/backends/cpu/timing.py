@@ -11,7 +11,7 @@ import numpy as np
 
 from cake_tui.backends._bounds import compare
 from cake_tui.backends._element import pick
-from cake_tui.backends._inputs import inputs_of, make_inputs, outputs_of
+from cake_tui.backends._inputs import make_inputs
 from cake_tui.backends.cpu.clock import read_clock
 from cake_tui.backends.cpu.first import AnyReferee, run_elsewhere
 from cake_tui.backends.cpu.memory import Array, name_regions
@@ -19,6 +19,7 @@ from cake_tui.backends.cpu.runtime import Ran, Runtime
 from cake_tui.backends.cpu.state import ProcessState
 from cake_tui.backends.cpu.subject import Arm, Inputs, Libraries, touch
 from cake_tui.errors import Ended
+from cake_tui.ir.families import inputs_of, outputs_of
 from cake_tui.model.jobs import Subject, Timed, TimePairs
 from cake_tui.model.measure import Pair, Series
 from cake_tui.model.outcome import CheckFailure, Outcome, WrongAnswer

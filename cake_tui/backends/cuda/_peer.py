@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cake_tui.backends._inputs import inputs_of, make_inputs, operands
+from cake_tui.backends._inputs import make_inputs
 from cake_tui.backends._parent import die_with
 from cake_tui.backends._peers import PeerAnswer, PeerOrder, biased, is_plain_product, say, serve
 from cake_tui.backends._reference import Referee
-from cake_tui.backends._values import axes
 from cake_tui.backends.cuda.driver import CudaError, Driver
 from cake_tui.ir.expr import parse
+from cake_tui.ir.families import axes, inputs_of, operands
 from cake_tui.model.problem import ACC, BufferSpec, Problem
 
 FLUSH_FACTOR = 2  # of the last-level cache, written over before each cold run

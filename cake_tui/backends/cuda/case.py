@@ -11,11 +11,12 @@ import msgspec
 import numpy as np
 
 from cake_tui.backends._bounds import Comparison
-from cake_tui.backends._inputs import DTYPES, inputs_of
+from cake_tui.backends._inputs import DTYPES
 from cake_tui.backends.cuda.memory import DTYPE_BYTES, POISONS, WORD_BYTES, Buffer, Copy
 from cake_tui.backends.cuda.subject import Arm, Gpu, Inputs
 from cake_tui.backends.cuda.vault import Values, Vault
 from cake_tui.errors import Ended
+from cake_tui.ir.families import inputs_of
 from cake_tui.model.jobs import Check
 from cake_tui.model.outcome import CheckFailure
 from cake_tui.model.problem import Problem, Shape

@@ -18,13 +18,14 @@ import numpy as np
 
 from cake_tui.backends._bounds import Comparison, agreed, describe, failure_of, rule_of
 from cake_tui.backends._element import NAN_BITS
-from cake_tui.backends._inputs import DTYPES, EXACT_SETS, inputs_of, sets_of
+from cake_tui.backends._inputs import DTYPES, EXACT_SETS, sets_of
 from cake_tui.backends.cuda.case import Case, Outputs, compare_on_device
 from cake_tui.backends.cuda.first import AnyReferee
 from cake_tui.backends.cuda.memory import DTYPE_BYTES, LINE_BYTES, WORD_BYTES, Buffer, Copy
 from cake_tui.backends.cuda.subject import Gpu
 from cake_tui.backends.cuda.vault import Values, Vault, dense
 from cake_tui.errors import Ended
+from cake_tui.ir.families import inputs_of
 from cake_tui.model.jobs import Check, Checked, binary_path
 from cake_tui.model.outcome import CheckFailure, WrongAnswer
 from cake_tui.model.problem import Shape

@@ -10,13 +10,13 @@ import cupy
 import msgspec
 import numpy as np
 
-from cake_tui.backends._inputs import inputs_of, outputs_of
 from cake_tui.backends.cuda.case import compare_on_device
 from cake_tui.backends.cuda.first import AnyReferee, run_elsewhere
 from cake_tui.backends.cuda.memory import WORD_BYTES
 from cake_tui.backends.cuda.subject import Arm, Gpu, Inputs
 from cake_tui.backends.cuda.vault import Values, Vault, dense
 from cake_tui.errors import Ended
+from cake_tui.ir.families import inputs_of, outputs_of
 from cake_tui.model.jobs import Subject
 from cake_tui.model.outcome import CheckFailure, Outcome, WrongAnswer
 from cake_tui.model.problem import Problem, Shape

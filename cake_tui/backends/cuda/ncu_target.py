@@ -17,12 +17,12 @@ if __name__ == "__main__":  # started as a script, from wherever the package lie
 
 import msgspec
 
-from cake_tui.backends._inputs import inputs_of, make_inputs
-from cake_tui.backends._values import dimensions
+from cake_tui.backends._inputs import make_inputs
 from cake_tui.backends.cuda.driver import CudaError, Driver
 from cake_tui.backends.cuda.memory import DTYPE_BYTES
 from cake_tui.backends.cuda.plan import Limits, prepare
 from cake_tui.errors import Ended, UserError
+from cake_tui.ir.families import dimensions, inputs_of
 from cake_tui.model.device import Device
 from cake_tui.model.jobs import Inspect, binary_path
 from cake_tui.model.lowered import LaunchPlan, Lowered

@@ -11,9 +11,10 @@ import cupy
 import numpy as np
 
 from cake_tui.backends._element import Element, pick
-from cake_tui.backends._inputs import inputs_of, make_input
+from cake_tui.backends._inputs import make_input
 from cake_tui.backends._reference import Reference
 from cake_tui.backends.cuda.subject import Gpu
+from cake_tui.ir.families import inputs_of
 from cake_tui.model.problem import Problem, Shape
 
 SHARE = 0.25  # of the device's memory, at most
