@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import TypeVar
 
 import msgspec
 
@@ -14,7 +15,7 @@ from cake_tui.ir.build import load as load_builder
 from cake_tui.ir.build import names as builder_names
 from cake_tui.ir.expr import EvaluationError, Number, ParseError, evaluate, parse
 from cake_tui.ir.opaque import Opaque
-from cake_tui.ir.program import Buffer, Program, Size
+from cake_tui.ir.program import Buffer, Launch, Program, Size
 from cake_tui.ir.refusal import nearest_value, refuse
 from cake_tui.model.device import Device, Target
 from cake_tui.model.problem import Problem
@@ -111,7 +112,18 @@ def _built(
     runtime_sizes: bool,
 ) -> Program:
     # An agent's question, the move and the plan each ask for the program of one schedule, and for its base's.
-    return load_builder(problem.family or "", structure).build(problem, dict(values), target, device, runtime_sizes)
+    made = load_builder(problem.family or "", structure).build(problem, dict(values), target, device, runtime_sizes)
+    launches, buffers = tuple(map(_first_such, made.launches)), tuple(map(_first_such, made.buffers))
+    return msgspec.structs.replace(made, launches=launches, buffers=buffers)
+
+
+_Part = TypeVar("_Part", Launch, Buffer)
+
+
+@lru_cache(maxsize=1 << 10)
+def _first_such(part: _Part) -> _Part:
+    """Return the first part that was equal: many schedules share it, and what was asked of it once is found again."""
+    return part
 
 
 def full_build(

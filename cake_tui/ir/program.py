@@ -71,7 +71,7 @@ class Lanes(msgspec.Struct, frozen=True):
 Spread = Threads | Fragment | Lanes
 
 
-class Buffer(msgspec.Struct, frozen=True):
+class Buffer(msgspec.Struct, frozen=True, cache_hash=True):
     """A typed buffer. `pad` is elements added to each row of the last axis; a `ring` wraps its first axis.
 
     `order` lists the axes outermost first where that is not 0, 1, 2…; `align` is bytes; `owner` is the role
@@ -98,7 +98,7 @@ def inner_axis(buffer: Buffer) -> int:
     return buffer.order[-1] if buffer.order else len(buffer.shape) - 1
 
 
-class Guard(msgspec.Struct, frozen=True):
+class Guard(msgspec.Struct, frozen=True, cache_hash=True):
     """``where condition else otherwise``: elements outside take `otherwise`, or are not written without one."""
 
     condition: Expr
@@ -122,7 +122,7 @@ class Declare(msgspec.Struct, frozen=True):
     buffer: Buffer
 
 
-class Barrier(msgspec.Struct, frozen=True):
+class Barrier(msgspec.Struct, frozen=True, cache_hash=True):
     """``barrier full[S] arrivals 1``: `slots` mbarriers, each completed by that many arrivals."""
 
     name: str
@@ -130,7 +130,7 @@ class Barrier(msgspec.Struct, frozen=True):
     arrivals: Expr
 
 
-class WarpRole(msgspec.Struct, frozen=True):
+class WarpRole(msgspec.Struct, frozen=True, cache_hash=True):
     """``warp_role load kind loader warps 0 to 3 registers 40``; both ends included."""
 
     name: str
@@ -143,7 +143,7 @@ class WarpRole(msgspec.Struct, frozen=True):
 # --- control ----------------------------------------------------------------------------------------
 
 
-class Role(msgspec.Struct, frozen=True):
+class Role(msgspec.Struct, frozen=True, cache_hash=True):
     """The body of one warp role, run by all its threads, by one warp or by one thread."""
 
     name: str
@@ -151,7 +151,7 @@ class Role(msgspec.Struct, frozen=True):
     who: Literal["all", "one warp", "one thread"] = "all"
 
 
-class For(msgspec.Struct, frozen=True):
+class For(msgspec.Struct, frozen=True, cache_hash=True):
     """``for k in start..stop``, stop excluded. `stages` makes it a pipeline over rings of that depth.
 
     `carry` names the register buffers whose values one iteration hands to the next.
@@ -167,7 +167,7 @@ class For(msgspec.Struct, frozen=True):
     carry: tuple[str, ...] = ()
 
 
-class If(msgspec.Struct, frozen=True):
+class If(msgspec.Struct, frozen=True, cache_hash=True):
     """A branch that every thread of the executing role takes alike."""
 
     condition: Expr
@@ -178,7 +178,7 @@ class If(msgspec.Struct, frozen=True):
 # --- movement ---------------------------------------------------------------------------------------
 
 
-class Copy(msgspec.Struct, frozen=True):
+class Copy(msgspec.Struct, frozen=True, cache_hash=True):
     """A tile moved from `source` to `target`; ``async_copy`` and ``tma_copy`` name what completes them."""
 
     source: Ref
@@ -192,27 +192,27 @@ class Copy(msgspec.Struct, frozen=True):
 # --- synchronisation --------------------------------------------------------------------------------
 
 
-class Commit(msgspec.Struct, frozen=True):
+class Commit(msgspec.Struct, frozen=True, cache_hash=True):
     """``commit group loads``: closes the group of asynchronous statements issued so far."""
 
     group: str
 
 
-class WaitGroup(msgspec.Struct, frozen=True):
+class WaitGroup(msgspec.Struct, frozen=True, cache_hash=True):
     """``wait group loads pending 2``: until at most that many of the group's commits are unfinished."""
 
     group: str
     pending: Expr = Number(0)
 
 
-class Wait(msgspec.Struct, frozen=True):
+class Wait(msgspec.Struct, frozen=True, cache_hash=True):
     """``wait full[k]``: until the slot's current phase completes."""
 
     barrier: str
     slot: Expr
 
 
-class Arrive(msgspec.Struct, frozen=True):
+class Arrive(msgspec.Struct, frozen=True, cache_hash=True):
     """``arrive empty[k] once a warp``: one arrival a thread, a warp or the whole role."""
 
     barrier: str
@@ -220,7 +220,7 @@ class Arrive(msgspec.Struct, frozen=True):
     once: Literal["thread", "warp", "role"] = "thread"
 
 
-class Expect(msgspec.Struct, frozen=True):
+class Expect(msgspec.Struct, frozen=True, cache_hash=True):
     """``expect full[k] bytes E``: one arrival that also announces so many bytes of copies."""
 
     barrier: str
@@ -228,7 +228,7 @@ class Expect(msgspec.Struct, frozen=True):
     bytes: Expr
 
 
-class Sync(msgspec.Struct, frozen=True):
+class Sync(msgspec.Struct, frozen=True, cache_hash=True):
     """``barrier block``, ``barrier warp``, ``barrier cluster`` or ``barrier named 1 threads 128``."""
 
     scope: Literal["block", "warp", "cluster", "named"]
@@ -236,7 +236,7 @@ class Sync(msgspec.Struct, frozen=True):
     threads: Expr | None = None
 
 
-class Fence(msgspec.Struct, frozen=True):
+class Fence(msgspec.Struct, frozen=True, cache_hash=True):
     """``fence async_proxy``: orders generic accesses before the asynchronous proxy; others by name."""
 
     kind: Literal["async_proxy", "wgmma", "block", "cluster", "device"]
@@ -245,7 +245,7 @@ class Fence(msgspec.Struct, frozen=True):
 # --- compute ----------------------------------------------------------------------------------------
 
 
-class Assign(msgspec.Struct, frozen=True):
+class Assign(msgspec.Struct, frozen=True, cache_hash=True):
     """A map over the target's elements: ``y[m in …, n in …] = relu(acc + bias[n])``.
 
     Whole register tiles in `value` are taken element by element, aligned at their last axes; named spans of
@@ -259,7 +259,7 @@ class Assign(msgspec.Struct, frozen=True):
     where: Guard | None = None
 
 
-class Contract(msgspec.Struct, frozen=True):
+class Contract(msgspec.Struct, frozen=True, cache_hash=True):
     """``acc += outer(x, y) math fma``; mma multiplies m x k by k x n; wgmma also names what completes it."""
 
     target: Ref
@@ -271,7 +271,7 @@ class Contract(msgspec.Struct, frozen=True):
     where: Guard | None = None
 
 
-class Split(msgspec.Struct, frozen=True):
+class Split(msgspec.Struct, frozen=True, cache_hash=True):
     """``split x -> high, low``: parts of lower precision whose sum is the source as nearly as they can."""
 
     source: Ref
@@ -279,7 +279,7 @@ class Split(msgspec.Struct, frozen=True):
     where: Guard | None = None
 
 
-class Reduce(msgspec.Struct, frozen=True):
+class Reduce(msgspec.Struct, frozen=True, cache_hash=True):
     """``reduce x over 1 with max -> m within block through scratch``; takes the target's old value with `carry`."""
 
     source: Ref
@@ -291,7 +291,7 @@ class Reduce(msgspec.Struct, frozen=True):
     carry: bool = False
 
 
-class Pick(msgspec.Struct, frozen=True):
+class Pick(msgspec.Struct, frozen=True, cache_hash=True):
     """``argmin x over 1 -> value, index within warp``, ``topk 8 x over 1 -> values, indices``: pairs.
 
     Ties go to the lower index. `first` is the coordinate of the source's first element; with `carry` the
@@ -310,7 +310,7 @@ class Pick(msgspec.Struct, frozen=True):
     carry: bool = False
 
 
-class Atomic(msgspec.Struct, frozen=True):
+class Atomic(msgspec.Struct, frozen=True, cache_hash=True):
     """``atomic add y[…] with acc scope device``: order of the sums is the machine's."""
 
     operator: Literal["add", "max", "min"]
@@ -320,7 +320,7 @@ class Atomic(msgspec.Struct, frozen=True):
     where: Guard | None = None
 
 
-class Convert(msgspec.Struct, frozen=True):
+class Convert(msgspec.Struct, frozen=True, cache_hash=True):
     """``convert x -> y``: the same elements under another spread or dtype."""
 
     source: Ref
@@ -333,14 +333,14 @@ Statement = (
 )  # fmt: skip
 
 
-class Axis(msgspec.Struct, frozen=True):
+class Axis(msgspec.Struct, frozen=True, cache_hash=True):
     """One axis of a launch's grid and its extent in blocks."""
 
     name: str
     extent: Expr
 
 
-class Launch(msgspec.Struct, frozen=True):
+class Launch(msgspec.Struct, frozen=True, cache_hash=True):
     """One kernel launch: a block a point of the grid, or `persistent` blocks that walk the tiles in `order`.
 
     ``row``: the last axis fastest; ``column``: the first axis fastest; ``grouped`` takes `group` of the first

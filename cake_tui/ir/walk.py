@@ -6,6 +6,7 @@ A path is ``(launch, child, child, …)``; the children of an `If`'s else branch
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from cake_tui.ir.expr import Expr, Ref, refs_in
@@ -50,7 +51,8 @@ def walk(program: Program) -> list[tuple[Path, Statement]]:
     return found
 
 
-def walk_body(body: tuple[Statement, ...]) -> list[Statement]:
+@lru_cache(maxsize=1 << 12)
+def walk_body(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
     """Return every statement of a body and below, in the order of the text."""
     found: list[Statement] = []
     left = list(body[::-1])
@@ -59,7 +61,7 @@ def walk_body(body: tuple[Statement, ...]) -> list[Statement]:
         found.append(statement)
         if type(statement) in _BODIES:
             left += [child for _, child in children(statement)][::-1]
-    return found
+    return tuple(found)
 
 
 _BODIES = frozenset((For, If, Role))
@@ -81,6 +83,7 @@ def buffers_of(program: Program, launch: Launch) -> dict[str, Buffer]:
     return found
 
 
+@lru_cache(maxsize=1 << 12)
 def reads(statement: Statement) -> tuple[Ref, ...]:
     """Return the references that the statement itself reads, those of children left out."""
     values = _READ.get(type(statement))

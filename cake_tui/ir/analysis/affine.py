@@ -146,6 +146,7 @@ class Scope:
 
     bounds: dict[str, Bound] = field(default_factory=dict)
     facts: tuple[Affine, ...] = ()
+    _most: dict[Affine, Number] = field(default_factory=dict)  # upper bounds found so far, of forms in scope
 
     def child(self) -> Scope:
         """A copy to declare more in."""
@@ -160,6 +161,8 @@ class Scope:
     ) -> Affine:
         """Declare a variable that is at least all `lows` and at most all `highs`."""
         known = self.bounds.get(name)
+        if known is not None:
+            self._most.clear()
         at = len(self.bounds) if known is None else known.at
         self.bounds[name] = Bound(tuple(lows), tuple(highs), exact, at)
         return Affine.variable(name)
@@ -197,11 +200,16 @@ class Scope:
 
     def greatest(self, form: Affine) -> Number:
         """The least upper bound that elimination gives for `form`; facts are not used."""
-        return self._greatest(dict(form.terms), form.constant)
+        if not form.terms:
+            return form.constant
+        found = self._most.get(form)
+        if found is None:
+            found = self._most[form] = self._greatest(dict(form.terms), form.constant)
+        return found
 
     def least(self, form: Affine) -> Number:
         """The greatest lower bound that elimination gives for `form`; facts are not used."""
-        return _plain(-self._greatest({name: -value for name, value in form.terms}, -form.constant))
+        return _plain(-self.greatest(-form))
 
     def _greatest(self, terms: dict[str, Number], constant: Number) -> Number:
         """Put bounds in the place of variables, the last declared first, until a number is left; uses `terms` up."""

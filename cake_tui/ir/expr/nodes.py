@@ -118,6 +118,7 @@ def names_in(expr: Expr | Index) -> frozenset[str]:
     return frozenset(node.name for node in walk(expr) if type(node) is Name)
 
 
+@lru_cache(maxsize=1 << 14)
 def refs_in(expr: Expr | Index) -> tuple[Ref, ...]:
     """Return every reference into a buffer, outermost first."""
     found: list[Ref] = []

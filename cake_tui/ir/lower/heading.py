@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
+from functools import lru_cache
 
 from cake_tui.ir.expr import Span, names_in
 from cake_tui.ir.lower.indices import c_int
-from cake_tui.ir.program import Barrier, For, Program, WarpRole
+from cake_tui.ir.program import Barrier, For, Launch, Program, WarpRole
 from cake_tui.ir.refusal import refuse
-from cake_tui.ir.walk import reads, walk, writes
+from cake_tui.ir.walk import reads, walk_body, writes
 
 _PRAGMA = re.compile(r"#pragma.*")
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -35,11 +36,14 @@ def used_in(program: Program, body: str) -> set[str]:
 
 def names_of(program: Program) -> frozenset[str]:
     """Return every name of a program: what made-up names avoid."""
-    found = {size.name for size in program.sizes} | {const.name for const in program.consts}
-    found |= {buffer.name for buffer in program.buffers}
-    for launch in program.launches:
-        found |= {launch.name, *(axis.name for axis in launch.axes)}
-    for _, statement in walk(program):
+    found = frozenset(one.name for group in (program.sizes, program.consts, program.buffers) for one in group)
+    return found.union(*map(_names_of_launch, program.launches))
+
+
+@lru_cache(maxsize=256)
+def _names_of_launch(launch: Launch) -> frozenset[str]:
+    found = {launch.name, *(axis.name for axis in launch.axes)}
+    for statement in walk_body(launch.body):
         if isinstance(statement, For):
             found.add(statement.variable)
         for ref in (*reads(statement), *writes(statement)):

@@ -11,11 +11,15 @@ _UNKNOWN_HIGH = 1 << 30
 
 
 class Proofs:
-    """Bounds of every name in scope; grows downwards by `child`, never changes a parent."""
+    """Bounds of every name in scope; grows downwards by `child`, never changes a parent.
+
+    Parents and children share one scope: there, variables of other bounds have other names.
+    """
 
     def __init__(self, scope: Scope, names: dict[str, Affine]) -> None:
         self.scope = scope
         self.names = names
+        self._variables: dict[tuple[str, Affine, Affine], Affine] = {}  # by name and bounds
         # Answers found so far; a name that comes to mean something else takes its answers with it.
         self._forms: dict[Expr, Affine] = {}
         self._unbounded: frozenset[Expr] = frozenset()
@@ -43,7 +47,8 @@ class Proofs:
 
     def child(self) -> Proofs:
         """Return a copy to declare more in."""
-        made = Proofs(self.scope.child(), dict(self.names))
+        made = Proofs(self.scope, dict(self.names))
+        made._variables = self._variables
         made._forms = dict(self._forms)
         made._proofs = dict(self._proofs)
         made._asked, made._unbounded = self._asked, self._unbounded
@@ -72,10 +77,13 @@ class Proofs:
         if low is None or high is None:
             self.names.pop(name, None)
             return
-        fresh = name
-        while fresh in self.scope.bounds:
-            fresh += "'"
-        self.names[name] = self.scope.declare(fresh, low, high - 1)
+        variable = self._variables.get((name, low, high))
+        if variable is None:
+            fresh = name
+            while fresh in self.scope.bounds:
+                fresh += "'"
+            variable = self._variables[name, low, high] = self.scope.declare(fresh, low, high - 1)
+        self.names[name] = variable
 
     def knowing(self, condition: Expr) -> Proofs:
         """Return a child in which a comparison is known to hold."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -13,7 +14,7 @@ from cake_tui.ir.refusal import refuse
 ZERO = Number(0)
 
 
-class TileAxis(msgspec.Struct, frozen=True):
+class TileAxis(msgspec.Struct, frozen=True, cache_hash=True):
     """One axis of a tile: which axis of its buffer, first element, number of elements, name of the coordinate."""
 
     axis: int
@@ -22,7 +23,7 @@ class TileAxis(msgspec.Struct, frozen=True):
     name: str
 
 
-class Shaped(msgspec.Struct, frozen=True):
+class Shaped(msgspec.Struct, frozen=True, cache_hash=True):
     """A reference with its buffer and the axes that are no single element."""
 
     ref: Ref
@@ -43,7 +44,11 @@ class Shaped(msgspec.Struct, frozen=True):
 
 def shaped(ref: Ref, buffers: Mapping[str, Buffer]) -> Shaped:
     """Look up a reference's buffer and tile; axes behind the last index are whole."""
-    buffer = buffers[ref.buffer]
+    return _shaped(ref, buffers[ref.buffer])
+
+
+@lru_cache(maxsize=1 << 12)
+def _shaped(ref: Ref, buffer: Buffer) -> Shaped:
     if len(ref.indices) > len(buffer.shape):
         raise refuse(
             "lowering", ref.buffer, f"{len(ref.indices)} indices", f"at most {len(buffer.shape)}", step="lower"
@@ -58,7 +63,8 @@ def shaped(ref: Ref, buffers: Mapping[str, Buffer]) -> Shaped:
     return Shaped(ref, buffer, tuple(axes))
 
 
-def address(tile: Shaped, offsets: tuple[Expr, ...], coordinates: Container[str] = ()) -> Expr:
+@lru_cache(maxsize=1 << 13)
+def address(tile: Shaped, offsets: tuple[Expr, ...], coordinates: frozenset[str] = frozenset()) -> Expr:
     """Return the offset in elements of one element: `offsets` count from the tile's start, one a tile axis.
 
     Axes named in `coordinates` are indexed by that name, which holds start plus offset.
@@ -105,6 +111,7 @@ def moves_by_one(expr: Expr, name: str) -> bool:
             return False
 
 
+@lru_cache(maxsize=1 << 12)
 def at_end(condition: Expr, axes: tuple[TileAxis, ...]) -> Expr | None:
     """Return the condition for the last element of a tile, which then holds for all of it; None where it may not.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from cake_tui.ir.expr import Binary, Expr, Number, Ref, names_in
 from cake_tui.ir.lower.c import prelude
@@ -30,6 +31,7 @@ def lower_body(frame: CFrame, body: tuple[Statement, ...]) -> None:
     versioned(frame, conditions, lambda inner: _in_order(inner, body))
 
 
+@lru_cache(maxsize=1 << 10)
 def _holds_no_loop(loop: For) -> bool:
     return not any(type(inner) is For for inner in walk_body(loop.body))
 
