@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -112,6 +113,7 @@ class CakeApp(App[int]):
             self.call_after_refresh(self._open)
             self.set_timer(0.01, self._catch_up)
             return
+        gc.freeze()  # what is there stays: looking through it again and again would hold up keys
         self.set_pace(self.slow_link)
         warned = self.bridge.fold.trail.warned
         if warned and not self.mistakes and not self.bridge.replay and self.bridge.engine_alive:

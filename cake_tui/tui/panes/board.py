@@ -23,6 +23,7 @@ from cake_tui.tui.views import View
 
 ORDERS = ("rank", "newest", "time", "gain", "error")
 FILTERS = ("all", "measured", "accepted", "failed", "rejected", "screened", "repeated", "injected")
+BEHIND = 1e15  # a place behind all that have a value; numbers added to it stay exact
 NARROW = 4  # cells in which an outcome is its glyph alone
 _HEADS = {"moves": "  moves", "": "  outcome"}
 
@@ -54,9 +55,10 @@ class Board(Pane):
         self.filtered = "all"
         self._order: list[int] = []
         self._ended = Ended()
-        self._base: object = None
+        self._base: tuple[str, str, str, int, int | None] | None = None
         self._flying: list[int] = []
-        self._sorted: list[tuple[bool, float, float, int]] = []
+        self._sorted: list[int] = []
+        self._places: list[float] = []  # beside it, where each one stands
         self._left_latest = False  # a filter chose within itself; without it the latest is followed again
 
     def summary(self, view: View) -> Line:
@@ -158,28 +160,39 @@ class Board(Pane):
             return self._order
         self._flying = self._ended.open
         if base != self._base or self._ended.restarted:
-            self._base, open_ones = base, {*self._ended.open}
-            self._sorted = sorted(self._key(row, history) for row in self._wanted(history.rows, open_ones))
+            rows = self._wanted(self._searched(history, news))
+            self._base = base
+            places = {row.number: self._place(row, history) for row in rows}
+            self._sorted = sorted(places, key=places.__getitem__)
+            self._places = [places[number] for number in self._sorted]
         else:
-            for row in self._wanted(news, set()):
-                bisect.insort(self._sorted, self._key(row, history))
-        order = [key[-1] for key in self._sorted]
-        flying = [row.number for row in self._wanted([history.rows[number] for number in self._ended.open], set())]
-        self._order = [*reversed(flying), *order] if self.ordered_by == "newest" else [*order, *reversed(flying)]
+            for row in self._wanted(news):
+                at = bisect.bisect(self._places, place := self._place(row, history))
+                self._places.insert(at, place)
+                self._sorted.insert(at, row.number)
+        flying = [row.number for row in self._wanted([history.rows[number] for number in self._ended.open])]
+        flying.reverse()
+        self._order = [*flying, *self._sorted] if self.ordered_by == "newest" else [*self._sorted, *flying]
         return self._order
 
-    def _wanted(self, rows: Sequence[Row], without: set[int]) -> list[Row]:
-        found = [row for row in rows if row.number not in without and _passes(row, self.filtered)]
+    def _searched(self, history: History, news: Sequence[Row]) -> Sequence[Row]:
+        """Where to look for what is wanted: with more of a word typed, among what was found for less of it."""
+        _, filtered, sought, *_ = self._base or ("", "", "")
+        narrower = sought and self.sought.startswith(sought) and filtered == self.filtered
+        if narrower and not self._ended.restarted:
+            return [*(history.rows[number] for number in self._sorted), *news]
+        flying = {*self._ended.open}
+        return [row for row in history.rows if row.number not in flying] if flying else history.rows
+
+    def _wanted(self, rows: Sequence[Row]) -> Sequence[Row]:
+        found = rows if self.filtered == "all" else [row for row in rows if _passes(row, self.filtered)]
         return [row for row in found if self.wants(_words(row))] if self.sought else found
 
-    def _key(self, row: Row, history: History) -> tuple[bool, float, float, int]:
-        """Where a candidate stands; its number is the last part."""
-        if self.ordered_by == "newest":
-            return False, 0.0, -row.number, row.number
-        group, value = _KEYS[self.ordered_by](row)
-        # The holder is first whatever its standing: a standing is a chain of estimates, the gate decided.
-        below = self.ordered_by == "rank" and row.number != history.incumbent
-        return below, group, value, row.number
+    def _place(self, row: Row, history: History) -> float:
+        """Where a candidate stands, the least first; those without a value stand behind, by their numbers."""
+        if self.ordered_by == "rank" and row.number == history.incumbent:
+            return -math.inf  # whatever its standing: a standing is a chain of estimates, the gate decided
+        return _PLACES[self.ordered_by](row)
 
     def _keep_selected_visible(self, view: View, room: int) -> None:
         place = self._placed(view)
@@ -191,23 +204,26 @@ class Board(Pane):
             self.top = place - room + 1
 
 
-def _standing(row: Row) -> tuple[float, float]:
+def _standing(row: Row) -> float:
     """The highest standing first, then times without one, then what has no time, the newest of them first."""
-    if row.standing is not None and row.time_us is not None and not math.isnan(row.standing):
-        return 0, -row.standing
-    return (1, row.time_us) if row.time_us is not None else (2, -row.number)
+    if row.time_us is None:
+        return 2 * BEHIND - row.number
+    if row.standing is not None and not math.isnan(row.standing):
+        return -row.standing
+    return BEHIND / 2 + row.time_us
 
 
-def _least(value: float | None) -> tuple[float, float]:
+def _least(row: Row, value: float | None) -> float:
     """Known values first, the least at the top; a NaN counts as unknown."""
-    return (0, value) if value is not None and not math.isnan(value) else (1, 0.0)
+    return value if value is not None and not math.isnan(value) else BEHIND + row.number
 
 
-_KEYS: dict[str, Callable[[Row], tuple[float, float]]] = {
+_PLACES: dict[str, Callable[[Row], float]] = {
     "rank": _standing,
-    "time": lambda row: _least(row.time_us),
-    "gain": lambda row: _least(-row.gain if row.gain is not None and row.number else None),
-    "error": lambda row: _least(row.max_abs_err),
+    "newest": lambda row: -row.number,
+    "time": lambda row: _least(row, row.time_us),
+    "gain": lambda row: _least(row, -row.gain if row.gain is not None and row.number else None),
+    "error": lambda row: _least(row, row.max_abs_err),
 }
 
 
