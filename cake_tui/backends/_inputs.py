@@ -15,14 +15,9 @@ from cake_tui.ir.families import (
     contracted_axes,
     contracted_length,
     dimensions,
+    inputs_of,
     largest_integer,
     operands,
-)
-from cake_tui.ir.families import (
-    inputs_of as inputs_of,
-)
-from cake_tui.ir.families import (
-    outputs_of as outputs_of,
 )
 from cake_tui.model.problem import BufferSpec, Problem, Shape
 

@@ -12,12 +12,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cake_tui.backends._inputs import inputs_of, outputs_of
-from cake_tui.backends._values import dimensions
 from cake_tui.backends.cuda.driver import CudaError, Driver
 from cake_tui.backends.cuda.memory import DTYPE_BYTES, LINE_BYTES, Buffer, Memory
 from cake_tui.backends.cuda.plan import Limits, failed, prepare
 from cake_tui.backends.cuda.probes import Probes
+from cake_tui.ir.families import dimensions, inputs_of, outputs_of
 from cake_tui.model.jobs import Subject, binary_path
 from cake_tui.model.lowered import LaunchPlan
 from cake_tui.model.problem import BufferSpec, Problem, Shape
