@@ -21,8 +21,9 @@ def plan(ctx: Context, number: int, paper: Plan) -> None:
 
 
 def build_log(ctx: Context, number: int, binaries: Binaries) -> None:
-    """Keep what the compiler said of the full build."""
-    ctx.folder.write(number, layout.BUILD_LOG, binaries.full_reply.log)
+    """Keep what the compiler said of the full build, if it said anything."""
+    if binaries.full_reply.log:
+        ctx.folder.write(number, layout.BUILD_LOG, binaries.full_reply.log)
 
 
 def failed_build_log(ctx: Context, number: int, outcome: BuildFailed | TimedOut) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
@@ -9,12 +10,13 @@ from pathlib import Path
 
 from cake_tui.errors import ENVIRONMENT, UserError
 
+StrPath = str | os.PathLike[str]
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 LEAST_BYTES = 64 * 1024  # with less an engine would stand still at once
 
 
-def open_private(path: Path, flags: int) -> int:
+def open_private(path: StrPath, flags: int) -> int:
     """Open a file for its owner alone (0600), never through a link, not inherited by children, waiting for nobody."""
     return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
 
@@ -25,7 +27,7 @@ def make_private_folder(path: Path) -> None:
     path.mkdir(mode=0o700)
 
 
-def sync_folder(path: Path) -> None:
+def sync_folder(path: StrPath) -> None:
     """Make names in a folder survive a power loss; file systems that cannot are left alone."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -37,12 +39,13 @@ def sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_whole(path: Path, content: bytes, *, sync: bool = True) -> None:
+def write_whole(path: StrPath, content: bytes, *, sync: bool = True) -> None:
     """Replace a file in one step: readers see the old content or the new; a failure leaves the old.
 
     Raises OSError; the temporary file is gone by then.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}.new")
     descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         try:
@@ -53,12 +56,13 @@ def write_whole(path: Path, content: bytes, *, sync: bool = True) -> None:
                 os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        temporary.replace(path)
+        os.replace(temporary, path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
         raise
     if sync:
-        sync_folder(path.parent)
+        sync_folder(folder or os.curdir)
 
 
 def what_the_machine_lacks(error: OSError) -> str | None:

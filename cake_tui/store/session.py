@@ -74,18 +74,20 @@ class Session:
         """
         if "/" in name or name.startswith("."):
             raise ValueError(f"file name of a candidate: {name!r}")
-        kept = head_and_tail(text, _CUT.get(Path(name).suffix, len(text)))
+        kept = head_and_tail(text, _CUT.get(os.path.splitext(name)[1], len(text)))
         content = kept.encode("utf-8", "replace")
-        folder = self.candidate(candidate)
+        # Strings, not paths: some files are written of every candidate.
+        folder = f"{self.path}/{layout.CANDIDATES}/{candidate}"
+        file = f"{folder}/{name}"
 
         def attempt() -> None:
             try:
-                write_whole(folder / name, content, sync=False)
+                write_whole(file, content, sync=False)
             except FileNotFoundError:  # the candidate's first file
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                write_whole(folder / name, content, sync=False)
+                os.makedirs(folder, mode=0o700, exist_ok=True)
+                write_whole(file, content, sync=False)
 
-        self._with_space(folder / name, len(content), attempt)
+        self._with_space(file, len(content), attempt)
         if self.disk is not None:
             self.disk.wrote(len(content))
 
@@ -128,7 +130,7 @@ class Session:
         for left in (*self.path.glob(".best-*"), *self.path.glob(".*.new")):
             _clear(left)
 
-    def _with_space(self, path: Path, size: int, attempt: Callable[[], None]) -> None:
+    def _with_space(self, path: str | Path, size: int, attempt: Callable[[], None]) -> None:
         while True:
             try:
                 attempt()
@@ -136,7 +138,7 @@ class Session:
             except OSError as error:
                 if error.errno not in NO_SPACE or self.on_full is None:
                     raise
-                self.on_full(path, size, error)
+                self.on_full(Path(path), size, error)
 
     # -- session.toml ----------------------------------------------------------------------------------
 

@@ -33,7 +33,9 @@ class Correction:
         self._index: dict[str, int] = {}
         self._weights: list[float] = []
         self._covariance: list[list[float]] = []
-        self._rows: list[tuple[str, dict[str, float], float]] = []  # structure, terms, ln(measured / roofline)
+        # Terms and ln(measured / roofline) by structure, and what the sum leaves of each until it learns again.
+        self._rows: dict[str, list[tuple[dict[str, float], float]]] = {}
+        self._left: dict[tuple[str, int], float] = {}
         self._errors: list[float] = []
 
     @classmethod
@@ -66,7 +68,8 @@ class Correction:
         if self._rows:
             self._errors.append(target - linear - local)
         self._update(row.structure, terms, target)
-        self._rows.append((row.structure, terms, target))
+        self._rows.setdefault(row.structure, []).append((terms, target))
+        self._left.clear()
 
     def apply(self, estimate: Estimate) -> Estimate:
         """Return the estimate with the learnt factor in its prediction and the model's own error beside it."""
@@ -130,9 +133,7 @@ class Correction:
     def _local(self, structure: str, terms: dict[str, float]) -> float:
         """The average of what the sum leaves at the nearest measurements, weighted by distance in terms."""
         total, weight = 0.0, SHRINK
-        for other, theirs, target in self._rows:
-            if other != structure:
-                continue
+        for at, (theirs, target) in enumerate(self._rows.get(structure, ())):
             distance = 0.0
             for name, value in terms.items():
                 step = (value - theirs.get(name, 0.0)) / REACH
@@ -141,6 +142,9 @@ class Correction:
                     break
             else:
                 near = math.exp(-0.5 * distance)
-                total += near * (target - self._linear(other, theirs))
+                left = self._left.get((structure, at))
+                if left is None:
+                    left = self._left[structure, at] = target - self._linear(structure, theirs)
+                total += near * left
                 weight += near
         return total / weight
