@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cake_tui.ir.expr import Expr, names_in
+from cake_tui.ir.expr import Binary, Expr, Number, names_in
 from cake_tui.ir.lower.cuda.assignments import test_of
 from cake_tui.ir.lower.cuda.elements import aligned, dense
 from cake_tui.ir.lower.cuda.frame import CudaFrame
@@ -132,21 +132,32 @@ def _width(frame: CudaFrame, tile: Shaped, hold: Hold, axis: TileAxis, tests: li
 
 
 def multiply(frame: CudaFrame, target: str, holds: tuple[Hold, Hold], names: list[str]) -> None:
-    """Add every product of two fragments to the block."""
-    indices = []
-    heads = []
-    for hold, counter in zip(holds, frame.fresh(*counters_of(frame, 2))):
-        indices.append(f"[{counter}]" if hold.each > 1 else "")
-        if hold.each > 1:
-            heads.append(f"for (int {counter} = 0; {counter} < {frame.c(hold.each_expr)}; ++{counter})")
-    line = f"{target}{''.join(indices)} += {names[0]}{indices[0]} * {names[1]}{indices[1]};"
-    _nested(frame, heads, line)
+    """Add every product of two fragments to the block, in serpentine order.
+
+    Each row begins with the column at which the one before ended, whose register the multiplier still holds.
+    """
+    rows, columns = holds
+    i, j = frame.fresh(*counters_of(frame, 2))
+    turns = rows.each > 1 and columns.each > 1
+    (column,) = frame.fresh("column") if turns else (j,)
+    left, right = (f"[{i}]" if rows.each > 1 else ""), (f"[{column}]" if columns.each > 1 else "")
+    heads = [
+        f"for (int {counter} = 0; {counter} < {frame.c(hold.each_expr)}; ++{counter})"
+        for hold, counter in zip(holds, (i, j))
+        if hold.each > 1
+    ]
+    lines = [f"{target}{left}{right} += {names[0]}{left} * {names[1]}{right};"]
+    if turns:
+        last = frame.c(Binary("-", columns.each_expr, Number(1)))
+        lines.insert(0, f"const int {column} = {i} % 2 ? {last} - {j} : {j};")
+    _nested(frame, heads, lines)
 
 
-def _nested(frame: CudaFrame, heads: list[str], line: str) -> None:
+def _nested(frame: CudaFrame, heads: list[str], lines: list[str]) -> None:
     if not heads:
-        frame.writer.line(line)
+        for line in lines:
+            frame.writer.line(line)
         return
     frame.writer.pragma("unroll")
     with frame.writer.block(heads[0]):
-        _nested(frame, heads[1:], line)
+        _nested(frame, heads[1:], lines)
