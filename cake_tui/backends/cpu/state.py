@@ -1,13 +1,20 @@
-"""What a kernel must leave as it was: threads, children, files, folder, environment, handlers, rounding."""
+"""What a kernel must leave as it was: threads, children, files, folder, environment, timers, limits, rounding."""
 
 from __future__ import annotations
 
 import os
+import resource
+import signal
 from pathlib import Path
 
 from cake_tui.backends.cpu.runtime import Runtime
 
 _TASKS = Path("/proc/self/task")
+_TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+_LIMITS = (
+    resource.RLIMIT_CPU, resource.RLIMIT_AS, resource.RLIMIT_DATA, resource.RLIMIT_STACK, resource.RLIMIT_NOFILE,
+    resource.RLIMIT_FSIZE,
+)  # fmt: skip
 
 
 class ProcessState:
@@ -37,8 +44,17 @@ class ProcessState:
             "working folder": os.getcwd(),  # noqa: PTH109
             "environment": library.cake_environment(),
             "signal handlers": library.cake_handlers(),
+            "timers": sum(signal.getitimer(timer)[0] > 0 for timer in _TIMERS),  # one would end a later kernel's run
+            "limits": tuple(resource.getrlimit(limit) for limit in _LIMITS),
+            "mask of new files": _mask(),
             "rounding mode": library.cake_float_state(),
         }
+
+
+def _mask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def _children(threads: list[str]) -> int:
