@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from cake_tui.ir.cost import gpu, processor
 from cake_tui.ir.cost.correction import Correction
@@ -25,7 +26,11 @@ def estimate(program: Program | Opaque, device: Device, shapes: Sequence[Shape] 
     """
     if isinstance(program, Opaque):
         return None
-    wanted = (shapes,) if isinstance(shapes, Shape) else tuple(shapes)
+    return _estimate(program, device, (shapes,) if isinstance(shapes, Shape) else tuple(shapes))
+
+
+@lru_cache(maxsize=512)  # an agent asks for what it may propose
+def _estimate(program: Program, device: Device, wanted: tuple[Shape, ...]) -> Estimate:
     model, overhead_us = (processor, processor.LAUNCH_US) if program.target == "c" else (gpu, gpu.LAUNCH_US)
     runs: list[Figures] = []
     flops = 0.0

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from cake_tui.ir import program as ir
 from cake_tui.ir.analysis.accesses import Accessing, AxisReach
+from cake_tui.ir.analysis.affine import Affine
 from cake_tui.ir.expr import show
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._subject import Subject
@@ -39,8 +40,13 @@ def _inside(access: Accessing, axis: int) -> bool:
     reach = access.axes[axis]
     if reach.element is None or (access.buffer.ring and axis == 0):
         return True
-    scope = access.scope.know(*access.guards)
-    return scope.at_most_zero(-reach.element) and scope.at_most_zero(reach.element - reach.extent + 1)
+    return _at_most_zero(access, -reach.element) and _at_most_zero(access, reach.element - reach.extent + 1)
+
+
+def _at_most_zero(access: Accessing, form: Affine) -> bool:
+    if access.scope.at_most_zero(form):
+        return True
+    return bool(access.guards) and access.scope.know(*access.guards).at_most_zero(form)
 
 
 def _outside(subject: Subject, access: Accessing, axis: int, reach: AxisReach) -> Diagnostic:

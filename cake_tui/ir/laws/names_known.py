@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 
 import msgspec
 
@@ -13,7 +14,7 @@ from cake_tui.ir.expr import Binary, Call, Expr, Name, Number, Ref, Span, Unary,
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._site import Site
 from cake_tui.ir.laws._subject import Subject
-from cake_tui.ir.program import Statement
+from cake_tui.ir.program import Program, Statement
 from cake_tui.ir.walk import Path, children
 from cake_tui.model.diagnostic import Diagnostic
 
@@ -22,6 +23,26 @@ NAME = "names-known"
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
     """Yield names that nothing declares where they are used."""
+    if _is_silent(_without_numbers(subject.program)):
+        return
+    yield from _check(subject)
+
+
+@lru_cache(maxsize=128)
+def _is_silent(program: Program) -> bool:
+    return not any(_check(Subject(program, None)))
+
+
+def _without_numbers(program: Program) -> Program:
+    """Return the program with other sizes and settings: names mean the same in it, and many candidates share it."""
+    sizes = tuple(ir.Size(size.name, 1) for size in program.sizes)
+    consts = tuple(
+        ir.Const(const.name, Number(1) if isinstance(const.value, Number) else const.value) for const in program.consts
+    )
+    return msgspec.structs.replace(program, sizes=sizes, consts=consts)
+
+
+def _check(subject: Subject) -> Iterator[Diagnostic]:
     known = {size.name for size in subject.program.sizes}
     for const in subject.program.consts:
         yield from _missing(const.value, known, Site(subject, const.name))
