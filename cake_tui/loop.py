@@ -131,9 +131,11 @@ def _round(ctx: Context, begun: list[Attempt] | None) -> Generator[ev.Event, Non
 def _begun_ahead(ctx: Context) -> Generator[ev.Event, None, list[Attempt] | None]:
     """Propose and plan the next round before this one is known, and have compilers work on it beside the timing.
 
-    Only where they do not disturb it; nothing is begun that the budget may not have room for.
+    Only where they do not disturb it, and not while structures have their first trials: there each round leans on the
+    one before. Nothing is begun that the budget may not have room for.
     """
-    if not (ctx.settings.proposing.ahead and ctx.executor.builds_beside_timing):
+    proposing = ctx.settings.proposing
+    if not (proposing.ahead and ctx.executor.builds_beside_timing) or ctx.history.round <= proposing.trial_rounds:
         return None
     if budget.left(ctx.history, ctx.settings) <= 0 or budget.spent(ctx.history, ctx.settings, ctx.goal):
         return None

@@ -76,5 +76,8 @@ class Backend(Protocol):
     def builds_beside_timing(self, device: Device) -> bool:
         """Say whether compilers at work leave alone what is timed on the device, and take time worth hiding."""
 
+    def lost(self, device: Device) -> str | None:
+        """Say why nobody can use the device any more, None where it answers; asked when an evaluator has died."""
+
     def host(self, store: Path, device: Device) -> Host:
         """Make the evaluator's side; called in the evaluator process alone, imports the heavy things."""

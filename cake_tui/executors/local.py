@@ -162,9 +162,13 @@ class Local:
         """Say how the evaluator died, and replace it; raises DeviceLost where it was not a kernel's doing."""
         gone = self._evaluator
         word, arm = gone.last_word, gone.arm
+        asked = not (gone.device_lost or gone.timed_out)
+        why = self._backend.lost(self.device) if asked else word if gone.device_lost else None
+        if why is not None:
+            self._drop_spare()  # what it has of the device went too
         status = self._replace()
-        if gone.device_lost:
-            raise DeviceLost(f"{self.device.name} ({self.device.uuid}) is lost: {word}", ENVIRONMENT)
+        if why is not None:
+            raise DeviceLost(f"{self.device.name} ({self.device.uuid}) is lost: {why}", ENVIRONMENT)
         if gone.timed_out:
             return Lost(f"a run took longer than {run_limit_s:g} s", timed_out=True, limit_s=run_limit_s, arm=arm)
         if status < 0:
@@ -180,6 +184,12 @@ class Local:
         self._evaluator, self._spare = self._spare or self._start(), None
         return status
 
+    def _drop_spare(self) -> None:
+        if self._spare is not None:
+            self._spare.end()
+            self._spare.said()
+            self._spare = None
+
     def _start(self) -> Child:
         return self._room.keep_trying(
             self.store / "evaluators", 0,
@@ -193,6 +203,9 @@ class Local:
             try:
                 child.poll(TICK_S / 5)
             except UserError as error:
+                self._drop_spare()
+                if child is self._evaluator:
+                    self._replace()  # the next job tries again
                 raise DeviceLost(str(error), error.exit_code) from None
             except EOFError:
                 status = child.end()

@@ -52,6 +52,10 @@ class CpuBackend:
         """C is never built without a compiler."""
         return None
 
+    def lost(self, device: Device) -> str | None:
+        """A processor that is gone asks nothing."""
+        return None
+
     def host(self, store: Path, device: Device) -> Host:
         """Make the evaluator's side; imports numpy and compiles the runtime where it is not cached."""
         from cake_tui.backends.cpu.host import CpuHost

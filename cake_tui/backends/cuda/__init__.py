@@ -10,7 +10,7 @@ from cake_tui.backends import Backend, Compiler, Host, Inspector
 from cake_tui.backends._rates import measure_rates
 from cake_tui.backends.cuda import static
 from cake_tui.backends.cuda.compilers import find_compiler, kernel_command, test_compile, version
-from cake_tui.backends.cuda.devices import local_devices
+from cake_tui.backends.cuda.devices import local_devices, lost
 from cake_tui.model.device import Device, Target
 from cake_tui.model.facts import StaticFacts
 from cake_tui.model.jobs import BuildJob, BuildReply
@@ -66,6 +66,10 @@ class CudaBackend:
         from cake_tui.backends.cuda.inspector import INSPECTOR
 
         return INSPECTOR
+
+    def lost(self, device: Device) -> str | None:
+        """Have a new process make a context on the device: an error that stays in one process says nothing of it."""
+        return lost(device.uuid)
 
     def host(self, store: Path, device: Device) -> Host:
         """Make the evaluator's side; imports CuPy and creates the context."""

@@ -50,15 +50,24 @@ def usable(found: Found) -> tuple[Device, ...]:
 @functools.lru_cache(maxsize=1)
 def ask() -> Found:
     """Have the driver list its devices, once a process; what goes wrong is in `error`."""
+    return _asked()
+
+
+def lost(uuid: str) -> str | None:
+    """Return why no new process can use a device, None where one can."""
+    return _asked(uuid).error or None
+
+
+def _asked(*words: str) -> Found:
     root = str(Path(cake_tui.__file__).parents[1])
     path = os.pathsep.join([root, *(entry for entry in sys.path if entry)])
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "cake_tui.backends.cuda._devices"], stdin=subprocess.DEVNULL, capture_output=True,
-            timeout=LIST_S, check=False, env=child_environment((), PYTHONPATH=path),
+            [sys.executable, "-m", "cake_tui.backends.cuda._devices", *words], stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=LIST_S, check=False, env=child_environment((), PYTHONPATH=path),
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return Found(error=f"NVIDIA's driver did not list its devices within {LIST_S:g} s; see nvidia-smi")
+        return Found(error=f"NVIDIA's driver did not answer within {LIST_S:g} s; see nvidia-smi")
     try:
         return msgspec.json.decode(done.stdout, type=Found)
     except msgspec.DecodeError:
@@ -66,8 +75,8 @@ def ask() -> Found:
         return Found(error=f"NVIDIA's driver could not be asked: {said[-1][:200]}")
 
 
-def look(library: str = LIBRARY) -> Found:
-    """Ask the driver in this process; never raises for a machine without one."""
+def look(library: str = LIBRARY, *, use: str | None = None) -> Found:
+    """Ask the driver in this process, and have it `use` a device; never raises for a machine without one."""
     try:
         driver = Driver(library)
     except OSError as error:
@@ -76,7 +85,12 @@ def look(library: str = LIBRARY) -> Found:
         return Found(error=f"NVIDIA's driver finds no usable GPU: {error}; see nvidia-smi")
     try:
         devices = tuple(_device(driver, uuid) for uuid in driver.uuids())
+        if use is not None:
+            driver.current(driver.find(use))
+            driver.synchronize(driver.stream())
         return Found(devices, driver_version=driver.version())
+    except LookupError as error:
+        return Found(error=str(error))
     except CudaError as error:
         return Found(error=f"NVIDIA's driver could not be asked: {error} from {error.call}")
 

@@ -56,7 +56,10 @@ class CudaHost:
         from cake_tui.backends.cuda.timing import ReadClock
         from cake_tui.backends.cuda.vault import Vault
 
-        self.gpu = Gpu(driver, handle, device.arch, store)
+        try:
+            self.gpu = Gpu(driver, handle, device.arch, store)
+        except CudaError as error:
+            raise UserError(f"{device.name} ({device.uuid}) cannot be used: {error}", ENVIRONMENT) from None
         self.gpu.on_hang = self._hung
         cupy.cuda.ExternalStream(self.gpu.stream).use()
         self.vault = Vault(self.gpu)

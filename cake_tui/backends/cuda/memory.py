@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from cake_tui.backends.cuda.driver import Driver
+from cake_tui.backends.cuda.driver import CudaError, Driver
+from cake_tui.backends.cuda.plan import failed
 from cake_tui.backends.cuda.probes import Probes, Unlike
 
 GUARD_BYTES = 4096
@@ -23,9 +24,19 @@ class Memory:
         self.taken_bytes = 0
         self._sizes: dict[int, int] = {}
 
-    def take(self, size: int) -> int:
-        """Return the address of `size` bytes; raises CudaError (CUDA_ERROR_OUT_OF_MEMORY)."""
-        address = self.driver.allocate(size)
+    def take(self, size: int, name: str = "") -> int:
+        """Return the address of `size` bytes; raises Ended(LaunchFailed) where there is no room, naming what for."""
+        try:
+            address = self.driver.allocate(size)
+        except CudaError as error:
+            if error.sticky:
+                raise
+            free, total = self.driver.free_and_total()
+            what = f"buffer {name}" if name else f"{size >> 20} MB beside the buffers"
+            raise failed(
+                f"{what}: {error}; {free >> 20} of {total >> 20} MB are free", limit="device memory", asked=size,
+                available=free, unit="bytes",
+            ) from None  # fmt: skip
         self._sizes[address] = size
         self.taken_bytes += size
         return address
@@ -52,7 +63,7 @@ class Buffer:
         self.bytes = max(self.elements, 1) * DTYPE_BYTES[dtype]
         align = max(align, WORD_BYTES)
         before = GUARD_BYTES + offset * LINE_BYTES
-        self._base = memory.take(before + self.bytes + GUARD_BYTES + 2 * max(align, LINE_BYTES))
+        self._base = memory.take(before + self.bytes + GUARD_BYTES + 2 * max(align, LINE_BYTES), name)
         start = self._base + before
         self.address = start + align if align < LINE_BYTES else -(-start // align) * align
         # The band behind begins at the next word; a byte or two between belong to nobody.

@@ -14,9 +14,10 @@ import msgspec
 import numpy as np
 
 from cake_tui.backends._bounds import ROUNDED_ULPS, ROUNDED_UNITS, SUBNORMAL, Comparison, Rule
-from cake_tui.backends.cuda.compilers import compile_file, find_compiler, version
-from cake_tui.backends.cuda.driver import Driver, PreparedLaunch
+from cake_tui.backends.cuda.compilers import INSTALL, compile_file, find_compiler, version
+from cake_tui.backends.cuda.driver import CudaError, Driver, PreparedLaunch
 from cake_tui.config import cache_dir
+from cake_tui.errors import ENVIRONMENT, UserError
 from cake_tui.model.problem import Problem
 
 SOURCE = Path(__file__).with_name("probes.cu")
@@ -70,7 +71,7 @@ class Probes:
 
     def __init__(self, driver: Driver, arch: str, sms: int, stream: int) -> None:
         self.driver, self.stream = driver, stream
-        self._module = driver.load(compiled(arch))
+        self._module = _loaded(driver, arch)
         self._functions: dict[str, int] = {}
         self._blocks = sms * BLOCKS_PER_SM
         self._sms = sms
@@ -238,6 +239,21 @@ class Probes:
         self.driver.download(ctypes.addressof(self._host), self._result, 8 * count, self.stream)
         self.driver.synchronize(self.stream)
         return list(self._host[:count])
+
+
+def _loaded(driver: Driver, arch: str) -> int:
+    """Load the kernels; raises UserError (ENVIRONMENT) where the driver refuses what the compiler makes."""
+    try:
+        return driver.load(compiled(arch))
+    except CudaError as error:
+        if error.sticky:
+            raise
+        serves = f"{driver.version() // 1000}.{driver.version() % 1000 // 10}"
+        made = f"what {version(find_compiler())} makes for {arch}"
+        raise UserError(
+            f"the driver serves CUDA {serves} and refuses {made}: {error}; install a newer driver, or {INSTALL}",
+            ENVIRONMENT,
+        ) from None
 
 
 def _rate(before: Any, after: Any) -> float | None:

@@ -209,14 +209,8 @@ def _buffer(gpu: Gpu, spec: BufferSpec, shape: Shape, align: int, offset: int) -
     """Return a buffer for a parameter; raises Ended(LaunchFailed) for a type that is not served or no memory."""
     if spec.dtype not in DTYPE_BYTES:
         raise failed(f"buffer {spec.name}: dtype {spec.dtype} is not served here")
-    try:
-        size = dimensions(spec, shape)
-        return Buffer(gpu.memory, spec.name, spec.dtype, size, align=max(align, DTYPE_BYTES[spec.dtype]), offset=offset)
-    except CudaError as error:
-        if error.sticky:
-            raise
-        free, total = gpu.driver.free_and_total()
-        raise failed(f"buffer {spec.name}: {error}; {free >> 20} of {total >> 20} MB are free") from None
+    size = dimensions(spec, shape)
+    return Buffer(gpu.memory, spec.name, spec.dtype, size, align=max(align, DTYPE_BYTES[spec.dtype]), offset=offset)
 
 
 def _plan(subject: Subject, shape: Shape) -> LaunchPlan:

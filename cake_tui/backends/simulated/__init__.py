@@ -103,6 +103,10 @@ class SimulatedBackend:
             command=_command(),
         )
 
+    def lost(self, device: Device) -> str | None:
+        """It is nowhere, and cannot go."""
+        return None
+
     def host(self, store: Path, device: Device) -> Host:
         """Make the evaluator's side; the store is not read."""
         return SimulatedHost(opt.parse_uuid(device.uuid))

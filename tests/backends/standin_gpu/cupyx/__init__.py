@@ -1,0 +1,1 @@
+"""The stand-in's part of the library of this name."""
