@@ -4,7 +4,8 @@ Structure and numbers are separate decisions. Each round gives some slots to str
 change of structure when rounds of numbers brought nothing), keeps slots for structures on trial from their own
 best, and gives the rest to the numbers of structures drawn by their best standing and weight. Numbers are picked
 by what a finding suggests, by the weight of actions, or by the probe's upper bound, from several configurations
-at once. How far the bound reaches is `exploring`: it grows with rounds without a win and falls after one.
+at once. How far the bound reaches is `exploring`: it grows with rounds without a win and falls after one. While a
+structure has few measurements the probe starts from what the cost model expects, as far as it was right so far.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from cake_tui.agents import Agent, AgentFactory
+from cake_tui.agents._forecast import YOUNG, Forecast
 from cake_tui.agents._record import Record, Tried, standing_of
 from cake_tui.agents._situation import Situation, is_explored, structure_of
 from cake_tui.agents._space import Space, Step
@@ -32,6 +34,9 @@ NAME = "bandit"
 BASES = 3  # configurations of a structure in play at a time
 TOP, LATEST, FAILURES = 24, 16, 8  # rows that the probe learns from: the best, the latest, failures
 JOINED, JOINED_MOST = 24, 3  # random joint moves a base, and how many moves one joins
+JOINED_YOUNG = 6  # the same while a structure has few measurements
+TELLING = 0.1  # ln units by which the cost model sets first settings of a structure apart
+ASKED = 32  # options that the cost model is asked about
 PROMISE = 4.0  # doublings of its tries that a structure's learning curve is drawn out by
 OWED, OWED_TRIES = 3.0, 12.0  # optimism (ln units, times exploring) for a structure with few tries
 WARMTH_LEAST, WARMTH = 0.05, 0.5  # ln units by which structures may differ and still share the slots
@@ -46,12 +51,19 @@ BY_FINDING = 0.5  # most a finding of full confidence and weight gets
 class Pool:
     """Untried settings of one structure with what the probe expects of each; picks thin it out."""
 
-    def __init__(self, options: list[tuple[Row, Step]], surrogate: Surrogate, reach: float, best: float) -> None:
+    def __init__(
+        self, options: list[tuple[Row, Step]], surrogate: Surrogate, reach: float, best: float,
+        prior: Sequence[float] | None = None,
+    ) -> None:  # fmt: skip
+        """With a `prior`, one for each option, the surrogate speaks of what standings have beyond theirs."""
         self.options = options
         self.surrogate = surrogate
         self.best = best
+        self.foreseen = prior is not None
         self._vectors = surrogate.vectors([step.schedule for _, step in options])
         self.mean, self.spread = surrogate.predict(self._vectors)
+        if prior is not None:
+            self.mean = self.mean + np.asarray(prior)
         self._score: Array = self.mean + reach * self.spread
         self._reach = reach
 
@@ -95,6 +107,7 @@ class _Round:
 
     def __init__(self, record: Record, space: Space, now: Situation, rng: random.Random, macro: bool) -> None:
         self._record, self._space, self._now, self._rng = record, space, now, rng
+        self._forecast = Forecast(now.menu, record)
         self._macro = macro and not now.late
         self._suggested = now.suggestions()
         self._pools: dict[str, Pool | None] = {}
@@ -126,7 +139,9 @@ class _Round:
         # Moves that change the structure are dear to ask for: only where there is a structure to be found.
         missing = not all(self._known(name) for name in self._now.menu.structures)
         untried = [name for name in self._reachable() if not self._known(name)] if missing else []
-        for name in untried[: math.ceil(n / 2)]:
+        # Beside candidate 0 alone nothing is worth a slot more than structures.
+        alone = all(row.number == 0 for t in self._record.structures.values() for row in t.measured)
+        for name in untried[: n if alone else math.ceil(n / 2)]:
             tried = sum(1 for t in self._record.structures.values() if t.measured)
             self._change_structure(f"{name} was never measured; {tried} structures so far", [name])
         if not untried and self._now.calls_for_macro:
@@ -134,9 +149,11 @@ class _Round:
             self._change_structure(f"{rounds} rounds of numbers without a win")
 
     def _known(self, name: str) -> bool:
-        """Whether a structure was measured, or failed so often that it waits for a stall."""
+        """Whether a structure was measured, is on its way, or failed so often that it waits for a stall."""
         tried = self._record.structures.get(name)
-        return tried is not None and bool(tried.measured or len(tried.failed) >= 3)
+        if tried is not None and (tried.measured or len(tried.failed) >= 3):
+            return True
+        return any(structure_of(row) == name for row in self._now.history.in_flight())
 
     def _reachable(self) -> list[str]:
         """Structures that a macro move leads to, in the menu's order."""
@@ -160,7 +177,9 @@ class _Round:
         if not steps:
             return False
         weights = []
-        for row, step in steps:
+        fresh = among is not None and not any(self._known(name) for name in among)
+        promises = self._promise([step.schedule for _, step in steps]) if fresh else [1.0] * len(steps)
+        for (row, step), promise in zip(steps, promises):
             action = step.moves[0].action
             finding = self._suggested.get(action)
             raised = 1.0 + (2.0 * finding.confidence if finding else 0.0)
@@ -168,13 +187,22 @@ class _Round:
             best = tried.best if tried else None
             behind = standing_of(best) - standing_of(self._now.incumbent) if best else 0.0
             from_behind = standing_of(row) - standing_of(self._now.incumbent)
-            weights.append(self._now.weight(action).weight * raised * math.exp(0.5 * behind + 0.5 * from_behind))
+            drawn = self._now.weight(action).weight * raised * math.exp(0.5 * behind + 0.5 * from_behind)
+            weights.append(drawn * promise)
         row, step = self._rng.choices(steps, weights)[0]
         action = step.moves[0].action
         finding = self._suggested.get(action)
         by: ChosenBy = "finding" if finding else "weight"
         told = f'"{finding.label}" ({finding.confidence:.2f}) suggests {action}; ' if finding else ""
         return self._add(row, step, f"{told}{why}: to {step.schedule.structure}; {self._told(action)}", by)
+
+    def _promise(self, entries: Sequence[Schedule]) -> list[float]:
+        """Weigh settings to begin a structure with by what the cost model expects of them; 1 for the best."""
+        told = [self._forecast.standing(entry) for entry in entries] if self._forecast.believed else []
+        best = max((one for one in told if one is not None), default=-math.inf)
+        if not math.isfinite(best):
+            return [1.0] * len(entries)
+        return [1.0 if one is None else math.exp((one - best) / TELLING) for one in told]
 
     # -- numbers ---------------------------------------------------------------------------------------
 
@@ -209,7 +237,9 @@ class _Round:
         """Take one setting: by a finding, by the weight of actions, or by the probe."""
         if self._now.late:
             prefix = "last fifth of the budget, near the best: "
-        elif self._by_finding(pool, prefix) or (self._rng.random() < BY_WEIGHT and self._by_weight(pool, prefix)):
+        elif self._by_finding(pool, prefix) or (
+            not pool.foreseen and self._rng.random() < BY_WEIGHT and self._by_weight(pool, prefix)
+        ):
             return True
         taken = pool.take()
         if taken is None:
@@ -258,7 +288,38 @@ class _Round:
         if not options:
             return None
         reach = REACH_LATE if self._now.late else REACH_LEAST + REACH * self._now.exploring
-        return Pool(options, _surrogate(tried, self._now.history.pair_noise or 0.01), reach, standing_of(best))
+        noise = self._now.history.pair_noise or 0.01
+        if len(tried.measured) < YOUNG and not self._now.late and self._forecast.believed:
+            foreseen = self._foreseen(tried, options, reach, noise)
+            if foreseen is not None:
+                return foreseen
+        return Pool(options, _surrogate(tried, noise), reach, standing_of(best))
+
+    def _foreseen(self, tried: Tried, options: list[tuple[Row, Step]], reach: float, noise: float) -> Pool | None:
+        """Ask the cost model about some of the options; None where it knows nothing of this structure.
+
+        The probe then speaks of what standings have beyond its forecasts. What cannot be built is left out.
+        """
+        rows = [
+            (row.schedule, standing_of(row) - forecast)
+            for row in tried.measured
+            if row.schedule is not None
+            for forecast in [self._forecast.standing(row.schedule)]
+            if forecast is not None and math.isfinite(forecast)
+        ]
+        suggested = [one for one in options if len(one[1].moves) == 1 and one[1].moves[0].action in self._suggested]
+        drawn = self._rng.sample(options, min(ASKED, len(options)))
+        told = [
+            (option, forecast)
+            for schedule, option in {one[1].schedule: one for one in (*suggested, *drawn)}.items()
+            for forecast in [self._forecast.standing(schedule)]
+            if forecast is not None and math.isfinite(forecast)
+        ]
+        if not rows or not told:
+            return None
+        surrogate = Surrogate([schedule for schedule, _ in rows], [beyond for _, beyond in rows], noise)
+        best = max(standing_of(row) for row in tried.leaders)
+        return Pool([option for option, _ in told], surrogate, reach, best, [forecast for _, forecast in told])
 
     def _options(
         self, tried: Tried, bases: Sequence[Row], joined: int, explored: bool = True
@@ -271,7 +332,8 @@ class _Round:
                 continue
             steps = list(self._space.micro(here))
             if not self._now.late or not explored:
-                steps += self._space.joints(here, joined, JOINED_MOST, self._rng)
+                most = JOINED_YOUNG if len(tried.measured) < YOUNG else JOINED_MOST
+                steps += self._space.joints(here, joined, most, self._rng)
             for step in steps:
                 fresh = step.schedule not in options and self._free(step.schedule)
                 if fresh and not is_explored(step.schedule, here, shapes):

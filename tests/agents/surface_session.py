@@ -7,7 +7,7 @@ import itertools
 import math
 import random
 import statistics
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cake_tui import ir
@@ -47,7 +47,6 @@ ENDINGS: dict[str, Callable[[], Outcome]] = {
     "WrongAnswer": lambda: WrongAnswer(step="check", reason="the surface"),
 }
 Truth = Callable[[Schedule], float]  # true time in us
-Nearest = Callable[[Schedule, Collection[Schedule | None]], Schedule | None]
 
 
 @functools.cache
@@ -70,7 +69,6 @@ class SurfaceSession:
         truth: Truth | None = None,
         findings: Sequence[Finding] = (),
         lawful: Callable[[Schedule], Rejected | None] | None = None,
-        nearest: Nearest | None = None,
         **settings: float,
     ) -> None:
         self.surface, self.agent, self.seed = surface, agent, seed
@@ -81,7 +79,6 @@ class SurfaceSession:
         self.history = History()
         self.refused_by_menu = 0
         self._lawful = lawful or laws
-        self._nearest = nearest
         self._draws = random.Random(f"noise/{seed}")
         flat = Settings().changed(screen=False, **settings).flat()
         self._apply(
@@ -142,10 +139,6 @@ class SurfaceSession:
             self._apply(ev.CandidateEnded(candidate=candidate, round=number, outcome=ended.outcome, proposal=proposal))
             return candidate
         refusal = self._lawful(schedule)
-        if self._nearest is not None:
-            recorded = self._nearest(schedule, {row.schedule for row in self.history.rows})
-            schedule = recorded or schedule
-            refusal = None if recorded else Rejected(step="laws", reason="nothing of it is left on record")
         if refusal is not None:
             self._apply(
                 ev.CandidateEnded(

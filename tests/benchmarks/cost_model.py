@@ -1,10 +1,11 @@
 """How well the cost model orders candidates: each predicted before it is measured, then learnt from.
 
-    python -m tests.benchmarks.cost_model SESSION [SESSION …]
+    python -m tests.benchmarks.cost_model [SESSION …]
 
-reads recorded sessions (``--agent random``, screening off), leaves candidate 0 out and prints Spearman's rank
-correlation after 60 measurements, the regret of screening twice the round's candidates down to the round, and the
-share of ties that were kept; a constant and a FLOPs-only model stand beside it. Wanted: at least 0.7, at most 2 %.
+reads recorded sessions (``--agent random``, screening off), without any the samples kept in ``tests/data/samples/``,
+leaves candidate 0 out and prints Spearman's rank correlation after 60 measurements, the regret of screening twice the
+round's candidates down to the round, and the share of ties that were kept; a constant and a FLOPs-only model stand
+beside it. Wanted: at least 0.7, at most 2 %.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from pathlib import Path
 import msgspec
 
 from cake_tui import ir
+from cake_tui.errors import Ended
 from cake_tui.ir.cost import Correction, CostRow, Estimate, estimate, screen
-from cake_tui.model.history import History
-from cake_tui.store.snapshot import fold
+from tests.agents import samples as recorded
 
 CALIBRATION = 60
 ROUND = 4
@@ -114,24 +115,26 @@ def _ranks(values: Sequence[float]) -> list[float]:
     return ranks
 
 
-def sample_of(history: History) -> list[tuple[Estimate, float]]:
-    """Return a session's measured candidates, in order and without candidate 0, with their uncorrected estimates.
-
-    A time is candidate 0's, divided by how much faster the candidate stood in pairs with the incumbents it met: a
-    machine that slows down during the session slows both sides of a pair.
-    """
-    problem, device = history.problem, history.device
-    first_us = history.rows[0].time_us if history.rows else None
+def estimates_of(sample: recorded.Sample) -> list[tuple[Estimate, float]]:
+    """Return a sample's candidates, in order and without candidate 0, with their uncorrected estimates."""
+    problem, device = sample.problem, sample.device
+    several = len(problem.shapes) > 1
     found = []
-    for row in sorted(history.measured(), key=lambda row: row.number):
-        if row.number == 0 or row.schedule is None or row.standing is None or not first_us:
+    for entry in sample.entries[1:]:
+        try:
+            program = ir.build(problem, entry.schedule, device.target, device, runtime_sizes=several)
+        except Ended:  # a setting that builders do not know any more
             continue
-        several = len(problem.shapes) > 1
-        program = ir.build(problem, row.schedule, device.target, device, runtime_sizes=several)
         guess = estimate(program, device, problem.shapes)
         if guess is not None:
-            found.append((guess, first_us * math.exp(-row.standing)))
+            found.append((guess, entry.time_us))
     return found
+
+
+def as_predicted(sample: recorded.Sample, calibration: int = CALIBRATION) -> float:
+    """Return Spearman's rank correlation of what the run itself predicted before it measured."""
+    told = [(one.predicted_us, one.time_us) for one in sample.entries[1:] if one.predicted_us is not None]
+    return spearman(*([pair[side] for pair in told[calibration:]] for side in (0, 1)))
 
 
 def report(qualities: dict[str, Quality]) -> str:
@@ -146,12 +149,12 @@ def report(qualities: dict[str, Quality]) -> str:
 
 
 def main(folders: Sequence[str]) -> None:
-    """Print the figures of recorded sessions."""
-    for folder in folders:
-        history = fold(Path(folder)).history
-        print(folder)
+    """Print the figures of recorded sessions, or of the samples kept."""
+    samples = {folder: recorded.Sample.of(recorded.read_history(Path(folder) / "journal.jsonl")) for folder in folders}
+    for name, sample in (samples or {name: recorded.Sample.stored(name) for name in recorded.STORED}).items():
+        print(f"{name}: as the run predicted, Spearman {as_predicted(sample):.3f}")
         try:
-            print(report(evaluate_model(sample_of(history))))
+            print(report(evaluate_model(estimates_of(sample))))
         except ValueError as error:
             print(error)
 
