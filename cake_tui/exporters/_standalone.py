@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -44,7 +45,7 @@ class Standalone(msgspec.Struct, frozen=True):
         plan = lowered.plans[-1]
         head = self._head(bundle)
         parts = [
-            BEGIN, source, END, "\n", "#ifndef CAKE_TUI_NO_MAIN\n", self.includes,
+            BEGIN, source, END, "\n", "#ifndef CAKE_TUI_NO_MAIN\n", _forgotten(source), self.includes,
             declarations(bundle.problem, plan), self.launches(bundle), ELEMENTS.read_text(encoding="utf-8"),
             reference_text(bundle.problem, plan), CHECK.read_text(encoding="utf-8"),
             self.harness.read_text(encoding="utf-8"), "#endif\n",
@@ -112,6 +113,12 @@ class Standalone(msgspec.Struct, frozen=True):
         # What is to be pasted stays on one line.
         told += [f"run: {command} && ./bench{self.words}", f"prove: cake-tui verify FILE{self.suffix}"]
         return "".join(f"// {piece}\n" for piece in told)
+
+
+def _forgotten(source: str) -> str:
+    """What ends the kernel's macros: a knob called `rows` is not meant for the harness."""
+    names = dict.fromkeys(re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", source, re.MULTILINE))
+    return "".join(f"#undef {name}\n" for name in names)
 
 
 def _pieces(line: str) -> list[str]:

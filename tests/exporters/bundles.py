@@ -6,26 +6,42 @@ import msgspec
 
 from cake_tui import ir, kernels, registry
 from cake_tui.exporters import Bundle
-from cake_tui.model.problem import Problem, Shape
+from cake_tui.model.device import Device
+from cake_tui.model.problem import Problem
 from cake_tui.model.row import Peer
-from cake_tui.model.schedule import Schedule
 from tests.ir.devices import H200
 
+# Odd in all sizes, so that tails are there; multiples of 4 where the copy engine asks for them.
+SHAPES = {"row_sum": "R=37,C=1003", "bias_gelu": "M=45,N=67"}
+CONTRACTION = {"c": "M=33,N=47,K=65", "cuda": "M=190,N=132,K=260"}
 
-def problem(kernel: str = "matmul_bias_relu", m: int = 33, n: int = 47, k: int = 65) -> Problem:
-    loaded = kernels.load(kernel, target="c")
-    return msgspec.structs.replace(loaded, shapes=(Shape((("M", m), ("N", n), ("K", k))),))
 
-
-def bundle(kernel: str = "matmul_bias_relu", structure: str = "packed", **changes: object) -> Bundle:
+def cpu() -> Device:
     device = registry.load("backends", "simulated").devices()[0]
-    device = msgspec.structs.replace(device, kind="cpu", name="a CPU", cores=2)
-    wanted = problem(kernel)
-    schedule: Schedule = ir.default_schedule(wanted, structure, "c", device)
-    program = ir.build(wanted, schedule, "c", device, runtime_sizes=False)
+    return msgspec.structs.replace(device, kind="cpu", name="a CPU", cores=2)
+
+
+def structures(kernel: str, device: Device) -> list[tuple[str, str]]:
+    """A packaged kernel with each of its structures."""
+    return [(kernel, structure) for structure in ir.structures(problem(kernel, device), device.target)]
+
+
+def problem(kernel: str, device: Device) -> Problem:
+    shape = SHAPES.get(kernel, CONTRACTION[device.target])
+    return kernels.load(kernel, target=device.target, shapes=[shape])
+
+
+def bundle(
+    kernel: str = "matmul_bias_relu", structure: str = "packed", device: Device | None = None,
+    wanted: Problem | None = None, knobs: dict[str, int] | None = None, **changes: object,
+) -> Bundle:  # fmt: skip
+    device = device or cpu()
+    wanted = wanted or problem(kernel, device)
+    schedule = ir.default_schedule(wanted, structure, device.target, device).with_knobs(knobs or {})
+    program = ir.build(wanted, schedule, device.target, device, runtime_sizes=False)
     made = Bundle(
         session="first", candidate=12, problem=wanted, device=device,
-        lowered=ir.lower(program, "c", device.arch, wanted.shapes), schedule=schedule.text,
+        lowered=ir.lower(program, device.target, device.arch, wanted.shapes), schedule=schedule.text,
         lineage=("0: start: 150 us", "12: use_packed_panels(): 3.25 us"), time_us=3.25, throughput_tflops=0.0621,
         baseline_us=150.0, pair_noise=0.004, max_abs_err=1e-6, exported_at="2026-11-29T12:00:00Z",
         peers={"numpy": Peer(avg_us=4.0, ratio=1.231, against=12, threads=2, version="numpy 2.4")},
@@ -34,12 +50,9 @@ def bundle(kernel: str = "matmul_bias_relu", structure: str = "packed", **change
     return msgspec.structs.replace(made, **changes)
 
 
-def cuda_bundle(structure: str = "pipelined", **changes: object) -> Bundle:
-    """The same on an H200; odd sizes in m, so that tails are there."""
-    loaded = kernels.load("matmul_bias_relu", target="cuda")
-    wanted = msgspec.structs.replace(loaded, shapes=(Shape((("M", 190), ("N", 132), ("K", 260))),))
-    schedule = ir.default_schedule(wanted, structure, "cuda", H200)
-    program = ir.build(wanted, schedule, "cuda", H200, runtime_sizes=False)
-    lowered = ir.lower(program, "cuda", H200.arch, wanted.shapes)
-    made = msgspec.structs.replace(bundle(), problem=wanted, device=H200, lowered=lowered, schedule=schedule.text)
-    return msgspec.structs.replace(made, **changes)
+def cuda_bundle(
+    structure: str = "pipelined", kernel: str = "matmul_bias_relu", arch: str = "sm_90a", **changes: object
+) -> Bundle:
+    """The same on an H200, or on a GPU that is like it but for its architecture."""
+    device = msgspec.structs.replace(H200, arch=arch, capability=int(arch.strip("sm_a")))
+    return bundle(kernel, structure, device, **changes)  # type: ignore[arg-type]

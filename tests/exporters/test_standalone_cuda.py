@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from cake_tui import ir, kernels
@@ -16,9 +17,10 @@ from cake_tui.exporters._standalone import BEGIN, END
 from cake_tui.exporters.c import PLUGIN as STANDALONE_C
 from cake_tui.exporters.cuda import PLUGIN
 from cake_tui.ir.text import parse
-from tests.exporters.bundles import bundle, cuda_bundle
+from tests.exporters.bundles import bundle, cuda_bundle, structures
+from tests.ir.devices import H200
 
-STRUCTURES = ("naive", "pipelined", "split_k", "warp_specialized")
+KERNELS = ("matmul_bias_relu", "row_sum", "bias_gelu")
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc here")
 
 
@@ -31,9 +33,9 @@ def compiled(text: str, made: Bundle, folder: Path) -> Path:
     return program
 
 
-@pytest.mark.parametrize("structure", STRUCTURES)
-def test_reading_gives_back_what_was_written(structure: str) -> None:
-    made = cuda_bundle(structure)
+@pytest.mark.parametrize(("kernel", "structure"), [pair for kernel in KERNELS for pair in structures(kernel, H200)])
+def test_reading_gives_back_what_was_written(kernel: str, structure: str) -> None:
+    made = cuda_bundle(structure, kernel)
     assert PLUGIN.read(PLUGIN.write(made)) == made
 
 
@@ -53,22 +55,33 @@ def test_a_kernel_of_the_other_target_is_refused_in_one_line() -> None:
 
 
 @needs_nvcc
-@pytest.mark.parametrize("structure", ["split_k"])
-def test_the_file_alone_compiles_without_a_warning(structure: str, tmp_path: Path) -> None:
-    """Split-k has two launches and a workspace; the other structures compile in the test on a GPU."""
-    made = cuda_bundle(structure)
+@pytest.mark.parametrize(
+    ("arch", "kernel", "structure"),
+    [
+        ("sm_80", "bias_gelu", "vectorized"),
+        ("sm_90a", "matmul_bias_relu", "split_k"),
+        ("sm_100a", "row_sum", "split_rows"),
+    ],
+)
+def test_the_file_alone_compiles_without_a_warning(arch: str, kernel: str, structure: str, tmp_path: Path) -> None:
+    """Two of them have two launches and a workspace; the other structures compile in the test on a GPU."""
+    made = cuda_bundle(structure, kernel, arch)
     assert compiled(PLUGIN.write(made), made, tmp_path).is_file()
 
 
 @needs_nvcc
 @pytest.mark.cuda
-@pytest.mark.parametrize("structure", STRUCTURES)
-def test_the_file_alone_checks_and_times_itself(structure: str, tmp_path: Path) -> None:
-    made = cuda_bundle(structure)
+@pytest.mark.parametrize(
+    ("kernel", "structure"),
+    [pair for kernel in KERNELS for pair in structures(kernel, H200)],
+)
+def test_the_file_alone_checks_and_times_itself(kernel: str, structure: str, tmp_path: Path) -> None:
+    made = cuda_bundle(structure, kernel)
     text = PLUGIN.write(made)
     done = subprocess.run([compiled(text, made, tmp_path)], capture_output=True, text=True, check=False)
     found = json.loads(done.stdout)
-    assert (done.returncode, found["passed"], found["checked_rows"]) == (0, True, 190)
+    rows = {"matmul_bias_relu": 190, "row_sum": 37, "bias_gelu": 45}[kernel]
+    assert (done.returncode, found["passed"], found["checked_rows"]) == (0, True, rows)
     assert 0 < found["max_abs_err"] < 5e-5
     assert 0 < found["fastest_us"] <= found["time_us"]
 
@@ -92,7 +105,8 @@ def test_tensor_maps_are_encoded_as_the_plan_has_them(tmp_path: Path) -> None:
     program = parse((Path(__file__).parents[1] / "programs" / "tma_ring.cake").read_text(encoding="utf-8"))
     problem = kernels.load("matmul_bias_relu", target="cuda")
     lowered = ir.lower(program, "cuda", "sm_90a", problem.shapes)
-    made = cuda_bundle(problem=problem, lowered=lowered)
+    made = cuda_bundle(lowered=lowered)
+    made = msgspec.structs.replace(made, problem=problem)
     text = PLUGIN.write(made)
     assert "dims[] = {1024, 1024}, strides[] = {4096};" in text
     assert "box[] = {16, 128};" in text
