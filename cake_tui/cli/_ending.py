@@ -46,9 +46,10 @@ def exit_code_of(act: Callable[[], int], arguments: Sequence[str]) -> int:
         if error.errno == errno.EIO and _terminal_is_gone():
             _silence()
             return 128 + signal.SIGHUP
-        lacks = what_the_machine_lacks(error)
+        full = what_the_machine_lacks(error)
+        lacks = full or _lost_folder(error)
         if lacks is not None:
-            if error.filename is None:  # standard output is a file on the full disk: what is left of it goes nowhere
+            if full is not None and error.filename is None:  # standard output is a file on the full disk: what is left of it goes nowhere
                 _silence()
             complain(lacks)
             return ENVIRONMENT
@@ -73,6 +74,15 @@ def _terminal_is_gone() -> bool:
     except io.UnsupportedOperation:  # no file at all: output is kept in memory
         return False
     return False
+
+
+def _lost_folder(error: OSError) -> str | None:
+    """The line for a working folder that was removed under the shell; None for any other error."""
+    try:
+        os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        return "the working folder is gone; change into one that is there" if error.filename is None else None
+    return None
 
 
 def complain(message: str) -> None:

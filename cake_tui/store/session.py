@@ -184,7 +184,9 @@ def create(sessions: Path, created: SessionCreated, clocks: Clocks, *, who: str)
         shutil.rmtree(staging, ignore_errors=True)
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
             refuse_existing(final)
-        raise UserError(f"session folder {final}: {error.strerror}", ENVIRONMENT) from None
+        raise UserError(
+            f"session folder {final}: {error.strerror}; make room, or choose another with --sessions", ENVIRONMENT
+        ) from None
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         raise

@@ -244,3 +244,14 @@ def test_arguments_that_are_no_text_are_refused_in_one_line(tmp_path: Path) -> N
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_working_folder_that_is_gone_is_no_bug(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert main(["run", "--backend", "simulated", "--headless"]) == 3
+    assert capsys.readouterr().err == "the working folder is gone; change into one that is there\n"
