@@ -49,7 +49,9 @@ def exit_code_of(act: Callable[[], int], arguments: Sequence[str]) -> int:
         full = what_the_machine_lacks(error)
         lacks = full or _lost_folder(error)
         if lacks is not None:
-            if full is not None and error.filename is None:  # standard output is a file on the full disk: what is left of it goes nowhere
+            if (
+                full is not None and error.filename is None
+            ):  # standard output is a file on the full disk: what is left of it goes nowhere
                 _silence()
             complain(lacks)
             return ENVIRONMENT

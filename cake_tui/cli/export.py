@@ -14,7 +14,7 @@ from pathlib import Path
 from cake_tui import figures, registry
 from cake_tui.cli import Command
 from cake_tui.cli._session import add_sessions_argument
-from cake_tui.errors import OK
+from cake_tui.errors import OK, printable
 from cake_tui.exporters import Exporter
 from cake_tui.model.row import Row
 from cake_tui.store import export, name, snapshot
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     path = args.output or Path(f"{args.name}-{bundle.candidate}{exporter.suffix}")
     export.save(path, exporter.write(bundle), force=args.force)
     time = figures.time(bundle.time_us) if bundle.time_us else "no time"
-    print(f"{path}: candidate {bundle.candidate}, {time}, {figures.digest(bundle.lowered.sha256)}")
+    print(f"{printable(str(path))}: candidate {bundle.candidate}, {time}, {figures.digest(bundle.lowered.sha256)}")
     if bundle.lowered.target == "cuda":
         _sanitized(folder, fold.history.rows[bundle.candidate])
     return OK

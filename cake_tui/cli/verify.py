@@ -63,7 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Verify and print one line or JSON; exit 7 where the file does not hold what it says."""
     exporter = _exporter(args.file, args.format)
-    bundle = exporter.read(_text(args.file))
+    try:
+        bundle = exporter.read(_text(args.file))
+    except UserError as error:
+        named = str(error) if str(args.file) in str(error) else f"{args.file}: {error}"
+        raise UserError(named, error.exit_code) from None
     name = BACKENDS[bundle.lowered.target]
     backend: Backend = registry.load("backends", name)
     device = backend.devices()[0]

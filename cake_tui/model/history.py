@@ -195,23 +195,20 @@ def _planned(h: History, e: ev.Planned) -> None:
 
 
 def _built(h: History, e: ev.BuildEnded) -> None:
-    row = _at(h, e.candidate)
-    if row is None:
+    if (row := _at(h, e.candidate)) is None:
         return
     row.step, row.full_sha256, row.smoke_sha256, row.facts = "build", e.full_sha256, e.smoke_sha256, e.facts
 
 
 def _checked(h: History, e: ev.CheckEnded) -> None:
-    row = _at(h, e.candidate)
-    if row is None:
+    if (row := _at(h, e.candidate)) is None:
         return
     row.step = "check"
     row.max_abs_err, row.bound_share = e.agreement.max_abs_err, e.agreement.bound_share
 
 
 def _coarse(h: History, e: ev.Coarse) -> None:
-    row = _at(h, e.candidate)
-    if row is None:
+    if (row := _at(h, e.candidate)) is None:
         return
     row.step, row.time_us, row.gain, row.against = "measure", e.avg_us, e.gain, e.against
     row.epoch = h.epoch
@@ -219,8 +216,7 @@ def _coarse(h: History, e: ev.Coarse) -> None:
 
 
 def _gated(h: History, e: ev.GateEnded) -> None:
-    row = _at(h, e.candidate)
-    if row is None:
+    if (row := _at(h, e.candidate)) is None:
         return
     row.step, row.gain, row.against = "gate", e.result.gain, e.against
     row.standing = _standing(h, e.against) + e.result.gain
@@ -232,8 +228,7 @@ def _gated(h: History, e: ev.GateEnded) -> None:
 
 
 def _lost(h: History, e: ev.StepLost) -> None:
-    row = _at(h, e.candidate)
-    if row is None:
+    if (row := _at(h, e.candidate)) is None:
         return
     row.lost = {**row.lost, e.step: row.lost.get(e.step, 0) + 1}
 

@@ -57,9 +57,9 @@ def save(path: Path, text: str, *, force: bool) -> None:
     """
     if os.path.lexists(path) and not force:
         raise UserError(f"{path} is there already; overwrite it: --force, or choose another --output")
-    if path.exists() and not path.is_file():
-        raise UserError(f"{path} is no file; choose another --output")
     try:
+        if path.exists() and not path.is_file():
+            raise UserError(f"{path} is no file; choose another --output")
         write_whole(path.resolve() if path.is_symlink() else path, text.encode("utf-8"))
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}; choose another --output") from None

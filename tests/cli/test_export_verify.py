@@ -118,3 +118,17 @@ def test_each_mistake_is_one_line(finished: Path, words: tuple[str, ...], code: 
     assert done.returncode == code, done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert "Traceback" not in done.stderr
+
+
+def test_what_is_no_export_or_no_place_for_one_is_named(finished: Path) -> None:
+    (finished / "empty.c").write_bytes(b"")
+    (finished / "half.c").write_text("// cake-tui export 1 {", encoding="utf-8")
+    for file in ("empty.c", "half.c", "/dev/zero", "/dev/null", "gone.c", "."):
+        done = cake("verify", file, "--format", "c", cwd=finished)
+        assert done.returncode == 2, done.stderr
+        assert done.stderr.count("\n") == 1
+        assert done.stderr.startswith(file)
+    for place in ("x" * 300 + ".c", "gone/best.c", "/proc/best.c", "."):
+        done = cake("export", "s", "--allow-simulated", "--output", place, cwd=finished)
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
