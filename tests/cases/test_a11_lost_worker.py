@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,53 +9,28 @@ import pytest
 
 from cake_tui.model import event as ev
 from cake_tui.model.row import Row
-from tests.backends.gpu_stand_in import H200, HERE, StandIn, stand_in
+from tests.backends.gpu_stand_in import H200, StandIn
+from tests.cases.on_gpu import by_knob, make_kernel, put_on_path, run
 from tests.cases.shell import Shell, events
 from tests.engine.scripted import folded, until
 
 pytestmark = pytest.mark.cc
 
-TOML = """
-title = "relu(A·B + bias), whatever FAULT leaves behind"
-template = "kernel.cu"
-entry = "kernel"
-reference = "matmul_bias_relu"
-shapes = [{{ M = 32, N = 32, K = 32 }}]
-peers = []
-[knobs]
-FAULT = {faults}
-[launch]
-grid = ["ceil(N / 32)", "ceil(M / 8)"]
-block = ["32", "8"]
-"""
-SOURCE = 'extern "C" __global__ void kernel(const float *a, const float *b, const float *bias, float *y SIZES) {}\n'
 ILLEGAL, UNAVAILABLE = 700, 46
 
 
 @pytest.fixture
-def gpu(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
-    made = stand_in(monkeypatch, tmp_path)
-    shell.environment |= made.environment
-    shell.environment["PYTHONPATH"] += os.pathsep + str(HERE)
-    return made
-
-
-def run(shell: Shell, faults: list[int], *words: str) -> Path:
-    folder = shell.folder / "kernels" / "faulty"
-    folder.mkdir(parents=True)
-    (folder / "kernel.toml").write_text(TOML.format(faults=faults), encoding="utf-8")
-    (folder / "kernel.cu").write_text(SOURCE, encoding="utf-8")
-    limits = ("--candidates", str(len(faults) - 1), "--set", "run_s=1", "--set", "screen=off", "--round", "2")
-    shell.apart("run", "faulty", "--backend", "cuda", "--agent", "grid", "--name", "a", *limits, *words)
-    return shell.sessions / "a"
+def gpu(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    return put_on_path(shell, monkeypatch)
 
 
 def by_fault(session: Path) -> dict[object, Row]:
-    return {dict(row.schedule.knobs)["FAULT"]: row for row in folded(session).rows if row.schedule}
+    return by_knob(session, "FAULT")
 
 
 def test_a_kernel_that_breaks_its_context_pays_alone(shell: Shell, gpu: StandIn) -> None:
-    session = run(shell, [0, 1000, 1001, ILLEGAL, 1002, 1003], "--headless")
+    make_kernel(shell, f"FAULT = [0, 1000, 1001, {ILLEGAL}, 1002, 1003]")
+    session = run(shell, 5, "--headless")
     found = by_fault(session)
     assert {fault: row.outcome for fault, row in found.items()} == {
         0: "Measured", 1000: "Measured", 1001: "Measured", ILLEGAL: "Crashed", 1002: "Measured", 1003: "Measured"
@@ -68,7 +42,8 @@ def test_a_kernel_that_breaks_its_context_pays_alone(shell: Shell, gpu: StandIn)
 
 
 def test_a_gpu_that_is_gone_pauses_the_run_until_it_is_mended(shell: Shell, gpu: StandIn) -> None:
-    session = run(shell, [0, 1000, UNAVAILABLE, 1001, 1002])
+    make_kernel(shell, f"FAULT = [0, 1000, {UNAVAILABLE}, 1001, 1002]")
+    session = run(shell, 4)
     for _ in range(2):  # the kernel takes the GPU down whenever it runs
         until(_paused(session), 30)
         paused = folded(session)
