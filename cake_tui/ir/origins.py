@@ -102,7 +102,7 @@ def build(
     return _built(problem, schedule.structure, tuple(values.items()), target, device, runtime_sizes)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)
 def _built(
     problem: Problem,
     structure: str,

@@ -10,7 +10,7 @@ Target = Literal["c", "cuda"]
 TARGETS: tuple[Target, ...] = get_args(Target)
 
 
-class Device(msgspec.Struct, frozen=True):
+class Device(msgspec.Struct, frozen=True, cache_hash=True):
     """One processor. Limits that a kind of device lacks are 0, unknown rates None."""
 
     kind: Literal["cpu", "cuda", "simulated"]

@@ -64,7 +64,7 @@ class Template(msgspec.Struct, frozen=True):
     smem_bytes: str = "0"
 
 
-class Problem(msgspec.Struct, frozen=True):
+class Problem(msgspec.Struct, frozen=True, cache_hash=True):
     """Everything that says what is computed and how candidates are ranked. JSON-encodable, no paths."""
 
     kernel: str
