@@ -18,7 +18,7 @@ from cake_tui.model.problem import Problem
 from cake_tui.model.schedule import Schedule
 
 YOUNG = 8  # measurements of a structure up to which the cost model is asked
-BELIEF, DOUBT = 0.8, 1.0  # the slope expected before anything is measured, and how much that weighs (ln units squared)
+BELIEF, DOUBT = 0.8, 0.3  # the slope expected before anything is measured, and how much that weighs (ln units squared)
 BELIEF_LEAST, BELIEF_MOST = 0.1, 1.2  # below the least it is not worth asking
 
 
