@@ -69,16 +69,23 @@ def main() -> None:
     parser.add_argument("--memory", type=int, default=0, help="most bytes of data, 0: no limit")
     options = parser.parse_args()
     die_with(options.parent)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
+    _allow_at_most(resource.RLIMIT_CORE, 0)
+    _allow_at_most(resource.RLIMIT_FSIZE, FILE_BYTES)
     if options.memory:
-        resource.setrlimit(resource.RLIMIT_DATA, (options.memory, options.memory))
+        _allow_at_most(resource.RLIMIT_DATA, options.memory)
     with contextlib.suppress(OSError):  # only some users may
         os.setpriority(os.PRIO_PROCESS, 0, -5)
     threading.stack_size(STACK_BYTES)
     worker = threading.Thread(target=_serve_or_die, args=(options,), name="evaluator", daemon=True)
     worker.start()
     worker.join()
+
+
+def _allow_at_most(limit: int, most: int) -> None:
+    """Lower a limit; one that whoever started us set lower stays as it is."""
+    _, hard = resource.getrlimit(limit)
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(limit, (most, most))
 
 
 def _serve_or_die(options: argparse.Namespace) -> None:

@@ -81,16 +81,20 @@ def start(order: Order, announce: Announce, *, foreground: bool) -> int:
         started_from=order.origin.label if order.origin is not None else None,
     )
     session = sessions.create(order.folder, created, Clocks(), who=who)
-    if order.origin is not None:
-        order.origin.keep(session.path)
-    history = History()
-    reader = JournalReader(session.journal_path)
-    fold_new(history, reader)
-    engine = Engine(session, history, lines=reader.line, monitor=monitor_of(device), foreground=foreground)
-    fallen_back = (order.chosen.notice,) if order.chosen.notice else ()
-    notices = (*fallen_back, *unmeasured, *_warnings(session.path))
-    engine.begin(Desk(menu, session.write_settings), notices=notices, who=who)
-    engine.record(ev.Probed(compiler=" ".join(compiler.command), version=compiler.version))
+    try:
+        if order.origin is not None:
+            order.origin.keep(session.path)
+        history = History()
+        reader = JournalReader(session.journal_path)
+        fold_new(history, reader)
+        engine = Engine(session, history, lines=reader.line, monitor=monitor_of(device), foreground=foreground)
+        fallen_back = (order.chosen.notice,) if order.chosen.notice else ()
+        notices = (*fallen_back, *unmeasured, *_warnings(session.path))
+        engine.begin(Desk(menu, session.write_settings), notices=notices, who=who)
+        engine.record(ev.Probed(compiler=" ".join(compiler.command), version=compiler.version))
+    except BaseException:  # nothing ran in it yet
+        shutil.rmtree(session.path, ignore_errors=True)
+        raise
     opened = _Opened(announce, Started(session=str(session.path), notices=fallen_back))
     try:
         code = engine.drive(_story(session, engine, history, menu, opened))

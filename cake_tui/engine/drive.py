@@ -43,6 +43,7 @@ LOG_BYTES, TELEMETRY_BYTES = 4 << 20, 16 << 20  # at most a sixteenth of the ses
 # What the machine does to us, in contrast to a bug of ours.
 MACHINE_FAILS = (*NO_SPACE, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ESTALE)
 
+_LIMITED = {errno.EFBIG: ", but the size of files is limited (ulimit -f)", errno.EDQUOT: ", but the quota is used up"}
 IN_THE_WAY = (*NOT_ALLOWED, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY, errno.ELOOP)
 
 # How often the collector looks for cycles: planning makes many small values and hardly a cycle, and what a run has
@@ -104,6 +105,7 @@ class Engine:
         self._looked_at = 0.0
         self._snapshot_due = 0.0
         self._full_said_at = -FULL_SAID_EVERY_S
+        self._held: tuple[str, float] | None = None  # by a full disk: what could not be written, since when
         self._bound_disk()
 
     # -- what the loop gets ----------------------------------------------------------------------------
@@ -272,6 +274,7 @@ class Engine:
         if not isinstance(event, ev.GapSeen) and not self._ending:
             self._gaps()
         (stamped,) = self._journal.append(event, sync=not _is_chatter(event))
+        self._go_on()
         self._lines += 1
         self.history.apply(stamped)
         line = progress_of(stamped, self.history)
@@ -298,7 +301,7 @@ class Engine:
         except OSError as error:
             # It is a convenience: the old one stays, and the journal says when the disk is really full.
             if error.errno in NO_SPACE:
-                self._say_full(self.session.path / layout.SNAPSHOT)
+                self._say_full(self.session.path / layout.SNAPSHOT, error)
             else:
                 self._voice.log(f"snapshot: {error}")
         took = self._clocks.mono() - now
@@ -321,8 +324,9 @@ class Engine:
         """Hold the run until there is room for `path`; raises the error where the run is ending anyway."""
         if self._ending or self._stop_reason is not None:
             raise error
-        began = self._clocks.mono()
-        self._say_full(path)
+        self._held = self._held or (path.name, self._clocks.mono())
+        self._say_full(path, error)
+        limited = error.errno != errno.ENOSPC  # by a quota or a limit on files: how much is free says nothing
         tries = 0
         while True:
             time.sleep(0.1)
@@ -331,19 +335,24 @@ class Engine:
             self._requested_stop()
             if self._stop_reason is not None:
                 raise Stopping
-            if free_bytes(self.session.path) >= size + SPARE_BYTES or tries % 20 == 0:
-                break
-            self._say_full(path)
-        self.tell("")
-        self._watch.add(ev.GapSeen(seconds=self._clocks.mono() - began, what="no space"))
-        if free_bytes(self.session.path) >= size + SPARE_BYTES:
-            waited = figures.duration(self._clocks.mono() - began, exact=True)
-            self._voice.say(f"going on after {waited}: {path.name} is written again")
+            if tries % 10 == 0 or (not limited and free_bytes(self.session.path) >= size + SPARE_BYTES):
+                return
+            self._say_full(path, error)
 
-    def _say_full(self, path: Path) -> None:
+    def _go_on(self) -> None:
+        """After a write that worked: say so where none did before, and how long that took."""
+        if self._held is None:
+            return
+        (name, began), self._held = self._held, None
+        self.tell("")
+        seconds = self._clocks.mono() - began
+        self._watch.add(ev.GapSeen(seconds=seconds, what="no space"))
+        self._voice.say(f"going on after {figures.duration(seconds, exact=True)}: {name} is written again")
+
+    def _say_full(self, path: Path, error: OSError) -> None:
         now = self._clocks.mono()
-        free = free_bytes(self.session.path)
-        text = f"PAUSED: no space in {self.session.path}: {free} bytes free, cannot write {path.name}"
+        free = f"{free_bytes(self.session.path)} bytes free{_LIMITED.get(error.errno or 0, '')}"
+        text = f"PAUSED: no space in {self.session.path}: {free}, cannot write {path.name}"
         self.tell(text)
         if now - self._full_said_at >= FULL_SAID_EVERY_S:
             self._full_said_at = now

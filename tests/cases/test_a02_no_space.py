@@ -191,12 +191,22 @@ def test_a_limit_on_file_sizes_is_a_full_disk_too(shell: Shell) -> None:
         until(lambda: b"no space in" in terminal.read(0.1), 20)
     record = (session / "journal.jsonl").read_bytes()
     assert record.endswith(b"\n")
-    time.sleep(0.3)
+    time.sleep(1.5)
+    assert "going on" not in log_of(session)  # there is room, but none for this file
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     until(lambda: len((session / "journal.jsonl").read_bytes()) > len(record))
+    until(lambda: "is written again" in log_of(session))
     assert log_of(session).count("PAUSED: no space") == 1
+    assert log_of(session).count("going on after") == 1
     shell.here("stop", "a")
     assert [row.number for row in folded(session).rows] == list(range(len(folded(session).rows)))
+
+
+def test_limits_lower_than_ours_are_kept_and_no_obstacle(shell: Shell) -> None:
+    words = " ".join(f"'{word}'" for word in shell.words("run", "--backend", "simulated", "--name", "a", "--headless"))
+    command = ["bash", "-c", f"ulimit -f 2000; ulimit -c 0; {words} --candidates 3"]
+    subprocess.run(command, cwd=shell.folder, env=shell.environment, timeout=60, check=True, capture_output=True)
+    assert folded(shell.sessions / "a").state == "done"
 
 
 def test_a_run_without_space_ends_in_order_when_it_is_told_to(shell: Shell) -> None:
