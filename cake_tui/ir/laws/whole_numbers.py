@@ -7,17 +7,36 @@ declare that N is a multiple.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from cake_tui.ir import program as ir
 from cake_tui.ir.analysis.spans import numbers_of
-from cake_tui.ir.expr import Binary, Call, EvaluationError, Expr, evaluate, names_in, show
+from cake_tui.ir.expr import (
+    All,
+    Binary,
+    Call,
+    EvaluationError,
+    Expr,
+    Number,
+    Ref,
+    Span,
+    Unary,
+    evaluate,
+    names_in,
+    show,
+)
 from cake_tui.ir.expr.nodes import parts as directly_inside
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._site import Site
 from cake_tui.ir.laws._subject import Subject
+from cake_tui.ir.walk import reads, writes
 from cake_tui.model.diagnostic import Diagnostic
 
 NAME = "whole-numbers"
+LARGEST_SIZE = (1 << 31) - 1  # a size is an int of the source
+LARGEST = 1 << 62  # what is counted or walked is a long
+_FIXED = (ir.Declare, ir.Barrier, ir.WarpRole)  # what these say of themselves is the same in every block and round
+_ROUNDED = ("min", "max", "ceil", "floor", "i32")
 
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
@@ -35,6 +54,11 @@ def _sizes(subject: Subject) -> Iterator[Diagnostic]:
         line = subject.declared_line(size.name)
         if size.value is not None and size.value < 1:
             yield Diagnostic(NAME, size.name, f"{size.name} = {size.value}", "at least 1", line=line, nearest="1")
+        elif size.value is not None and size.value > LARGEST_SIZE:
+            yield Diagnostic(
+                NAME, size.name, f"{size.name} = {size.value}", f"at most {LARGEST_SIZE}", line=line,
+                nearest=str(LARGEST_SIZE), limit="size", asked=float(size.value), available=float(LARGEST_SIZE),
+            )  # fmt: skip
         elif size.value is not None and size.value % max(1, size.multiple):
             nearest = max(1, round(size.value / size.multiple)) * size.multiple
             yield Diagnostic(
@@ -72,9 +96,14 @@ def _at(subject: Subject, sizes: dict[str, int]) -> Iterator[Diagnostic]:
             yield from _judge(extent, numbers, 1, Site(subject, f"launch {launch.name}", (index,)))
     for path, statement in subject.sites:
         for field, expr, least in _counts(statement):
-            yield from _judge(expr, numbers, least, Site(subject, field, path))
-        for part in _inner(statement):
-            yield from _judge(part, numbers, None, Site(subject, path=path))
+            site = Site(subject, field, path)
+            if isinstance(statement, _FIXED) and not names_in(expr) <= numbers.keys():
+                needed = "a number of sizes and constants"
+                yield Diagnostic(NAME, site.field, show(expr), needed, line=site.line, where=site.where)
+            else:
+                yield from _judge(expr, numbers, least, site)
+        for part, least_part in _inner(statement):
+            yield from _judge(part, numbers, least_part, Site(subject, path=path))
 
 
 def _broken(subject: Subject, sizes: dict[str, int], upto: str) -> bool:
@@ -120,13 +149,28 @@ def _counts(statement: ir.Statement) -> Iterator[tuple[str, Expr, int]]:
             yield "vector", vector, 1
 
 
-def _inner(statement: ir.Statement) -> Iterator[Expr]:
-    """Loop bounds, and divisions of known numbers inside of them."""
+@lru_cache(maxsize=1 << 12)
+def _inner(statement: ir.Statement) -> tuple[tuple[Expr, int | None], ...]:
+    """Loop bounds and indices, and the lengths of tiles with the least that makes sense."""
+    found: list[tuple[Expr, int | None]] = []
     if isinstance(statement, ir.For):
-        yield from (statement.start, statement.stop)
+        found += [(statement.start, None), (statement.stop, None)]
+    for ref in (*reads(statement), *writes(statement)):
+        for index in ref.indices:
+            if isinstance(index, Span):
+                found += [(index.start, None), (index.length, 1)]
+            elif not isinstance(index, All):
+                found.append((index, None))
+    return tuple(dict.fromkeys(found))
 
 
 def _judge(expr: Expr, numbers: dict[str, int | float], least: int | None, site: Site) -> Iterator[Diagnostic]:
+    part = _not_whole(expr)
+    if part is not None:
+        found = show(part) if part == expr else f"{show(part)} in {show(expr)}"
+        needed = "whole numbers with + - * / % min max ceil floor"
+        yield Diagnostic(NAME, site.field, found, needed, line=site.line, where=site.where)
+        return
     if not names_in(expr) <= numbers.keys():
         # it depends on a loop or block: the divisions in it must still be whole
         for part in _quotients(expr):
@@ -137,6 +181,10 @@ def _judge(expr: Expr, numbers: dict[str, int | float], least: int | None, site:
         value = evaluate(expr, numbers)
     except EvaluationError as error:
         yield Diagnostic(NAME, site.field, str(error), "a value", line=site.line, where=site.where)
+        return
+    if abs(value) > LARGEST:
+        needed = f"at most {LARGEST}"
+        yield Diagnostic(NAME, site.field, f"{show(expr)} is {value}", needed, line=site.line, where=site.where)
         return
     fraction = isinstance(value, bool) or value != int(value)
     if not fraction and (least is None or value >= least):
@@ -171,6 +219,23 @@ def _judge(expr: Expr, numbers: dict[str, int | float], least: int | None, site:
         )
 
 
+@lru_cache(maxsize=1 << 12)
+def _not_whole(expr: Expr) -> Expr | None:
+    """Return what in an expression makes no whole number: a comparison, a fraction, a function of real numbers."""
+    match expr:
+        case Number(value=float() as value) if not value.is_integer():
+            return expr
+        case Binary(op=op) if op not in ("+", "-", "*", "/", "%"):
+            return expr
+        case Unary(op=op) if op != "-":
+            return expr
+        case Call(function=function) if function not in _ROUNDED:
+            return expr
+        case Ref():
+            return None
+    return next((found for inner in directly_inside(expr) if (found := _not_whole(inner)) is not None), None)
+
+
 def _quotients(expr: Expr) -> Iterator[Expr]:
     """Divisions inside an expression that nothing rounds."""
     if isinstance(expr, Call) and expr.function in ("ceil", "floor"):
@@ -186,7 +251,7 @@ def _divides(expr: Expr, numbers: dict[str, int | float]) -> tuple[str | None, s
     if not isinstance(expr, Binary) or expr.op != "/":
         return None, None
     size, tile = evaluate(expr.left, numbers), evaluate(expr.right, numbers)
-    if not isinstance(size, int) or not isinstance(tile, int) or not 0 < size < 1 << 20:
+    if not isinstance(size, int) or not isinstance(tile, int) or not 0 < size < 1 << 20 or tile < 1:
         return None, show(expr.right)
     divisors = [value for value in range(1, min(size, 4 * tile) + 1) if size % value == 0]
     return str(min(divisors, key=lambda value: (abs(value - tile), -value))), show(expr.right)

@@ -12,6 +12,7 @@ from cake_tui.ir.lower.cuda.types import CALCULATED, STORED, narrowed
 from cake_tui.ir.lower.cuda.values import Values
 from cake_tui.ir.lower.tiles import Shaped, TileAxis, rest_behind, shaped
 from cake_tui.ir.program import Guard
+from cake_tui.ir.refusal import refuse
 
 
 class Map(msgspec.Struct, frozen=True):
@@ -97,7 +98,8 @@ def split_tests(values: Values, tests: list[Expr], vector: int) -> tuple[list[Ex
             whole.append(condition)
             continue
         rest = rest_behind(condition, last.name)
-        assert rest is not None  # the vector was chosen so
+        if rest is None:
+            raise refuse("lowering", "where", frame.c(condition), f"{last.name} < bound", step="lower")
         if frame.divides(vector, rest):
             whole.append(condition)
         else:
