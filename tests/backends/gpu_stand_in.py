@@ -22,6 +22,7 @@ class StandIn:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._generation = 0
         self.devices((H200, 90, 132, 140 * GB, "NVIDIA H200"))
 
     @property
@@ -49,6 +50,12 @@ class StandIn:
     def fail_once(self, code: int, call: str, number: int) -> None:
         """Have the so manieth such call of each process fail."""
         (self.folder / "counted").write_text(f"{call} {code} {number}\n", encoding="utf-8")
+
+    def lose(self, code: int) -> None:
+        """Have the devices go: every call fails, and after they are mended those of contexts that were there before."""
+        self._generation += 1
+        (self.folder / "generation").write_text(str(self._generation), encoding="utf-8")
+        self.fail(code)
 
     def mend(self) -> None:
         """Have nothing fail any more."""

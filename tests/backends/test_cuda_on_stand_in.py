@@ -151,17 +151,14 @@ def test_a_kernel_that_never_ends_costs_its_evaluator(executor: Local) -> None:
 # --- a device that goes ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("code", "name"),
-    [(UNKNOWN, "UNKNOWN"), (ECC, "ECC_UNCORRECTABLE")],
-)
+@pytest.mark.parametrize(("code", "name", "times"), [(UNKNOWN, "UNKNOWN", 1), (ECC, "ECC_UNCORRECTABLE", 2)])
 def test_a_device_that_fails_every_call_is_lost_and_no_candidate_pays(
-    gpu: StandIn, executor: Local, code: int, name: str
+    gpu: StandIn, executor: Local, code: int, name: str, times: int
 ) -> None:
     [good] = build(executor, kernel())
     assert isinstance(check(executor, good), Checked)
-    gpu.fail(code)
-    for _ in range(2):  # and stays so until it is mended
+    gpu.lose(code)
+    for _ in range(times):  # it stays so until it is mended
         with pytest.raises(DeviceLost) as caught:
             check(executor, good)
         assert name in str(caught.value)

@@ -15,9 +15,11 @@ from cake_tui.menu import Menu
 from cake_tui.model import event as ev
 from cake_tui.model.goal import Goal
 from cake_tui.model.history import History
+from cake_tui.model.jobs import TimePairs
 from cake_tui.model.move import Proposal
 from cake_tui.steps.context import Context
 from tests.loop.driving import Session
+from tests.loop.test_device_lost import Flaky
 
 QUIET = "ridge,noise=0,drift=0,failures=0"
 SLOW_COMPILER = f"{QUIET},compile_s=0.02"  # so that there is something to hide
@@ -276,6 +278,20 @@ def test_a_source_on_its_way_is_not_evaluated_in_the_next_round_as_well(tmp_path
     again = session.history.rows[2]
     assert (again.outcome, again.repeats) == ("Repeated", 1)
     assert at(session, ev.CandidateEnded, candidate=2) < at(session, ev.CandidateEnded, candidate=1)
+    whole(session)
+
+
+def test_a_device_lost_with_two_rounds_under_way_loses_neither(tmp_path: Path) -> None:
+    session = Session(tmp_path, SLOW_COMPILER, candidates=7, round=2, screen=False, trial_rounds=0)
+    with session.context(registry.load("agents", "random")({})) as ctx:
+        ctx.executor = Flaky(ctx.executor, TimePairs, after=12)  # type: ignore[assignment]
+        flying: list[int] = []
+        for event in loop.run(ctx):
+            if isinstance(session.record(event), ev.PausedByGuard):
+                flying = list(session.history.flying)
+    assert len({session.history.rows[number].round for number in flying}) == 2
+    assert {session.history.rows[number].outcome for number in flying} == {"Measured"}
+    assert session.history.effective == 7
     whole(session)
 
 

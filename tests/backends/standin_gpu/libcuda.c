@@ -3,7 +3,8 @@
  * STANDIN_GPU names a folder. `devices` there has a line a device: UUID CAPABILITY SMS BYTES NAME (a MIG instance is
  * one with "MIG" in its name); `version` the CUDA version that the driver serves. While a file `fails` is there, the
  * call that it names fails with the code that it names, in every process, "*" being every call; `counted` in place of
- * it: the N-th such call of a process ("CALL CODE N").
+ * it: the N-th such call of a process ("CALL CODE N"). `generation` counts how often the devices went: a context that was
+ * made before fails for good.
  * A "binary" is the text of its source: FAULT in it is the error that its launch leaves behind (1: it never ends;
  * codes of a lost device are written to `fails`; from 1000 on: none), MICROSECONDS what a launch takes on the device's clock.
  */
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUT_OF_MEMORY = 2, INVALID = 1, NO_DEVICE = 100, INVALID_DEVICE = 101, NOT_FOUND = 500, NOT_READY = 600 };
+enum { OUT_OF_MEMORY = 2, INVALID = 1, NO_DEVICE = 100, INVALID_DEVICE = 101, NOT_FOUND = 500, NOT_READY = 600, UNKNOWN = 999 };
 enum { MOST = 16, HANGS = 1 };
 
 struct device { unsigned char uuid[16]; char text[64], name[96]; int capability, sms; size_t bytes; };
@@ -25,12 +26,22 @@ static int count;
 static double now_us, captured_us;
 static int capturing, captured_fault, broken, hangs;
 static size_t taken;
+static int born = -1; /* the generation of devices in which the context was made */
 
 static FILE *open_file(const char *name, const char *mode) {
     char path[4096];
     const char *folder = getenv("STANDIN_GPU");
     snprintf(path, sizeof path, "%s/%s", folder ? folder : ".", name);
     return fopen(path, mode);
+}
+
+static int generation(void) {
+    int number = 0;
+    FILE *file = open_file("generation", "r");
+    if (!file) return 0;
+    if (fscanf(file, "%d", &number) != 1) number = 0;
+    fclose(file);
+    return number;
 }
 
 static int fails(const char *call) {
@@ -48,6 +59,7 @@ static int fails(const char *call) {
         }
         fclose(file);
     }
+    if (!found && born >= 0 && generation() != born) found = UNKNOWN; /* the device went meanwhile */
     return found ? found : broken;
 }
 #define CALL do { int code_ = fails(__func__); if (code_) return code_; } while (0)
@@ -142,7 +154,7 @@ int cuDeviceGetAttribute(int *out, int attribute, int device) {
     }
     return 0;
 }
-int cuDevicePrimaryCtxRetain(void **out, int device) { CALL; *out = &devices[device]; return 0; }
+int cuDevicePrimaryCtxRetain(void **out, int device) { CALL; *out = &devices[device]; born = generation(); return 0; }
 static struct device *current = devices;
 int cuCtxSetCurrent(void *context) { CALL; current = context; return 0; }
 
@@ -240,7 +252,10 @@ static void run(double us, int fault) {
     now_us += us;
     if (fault == HANGS) hangs = 1;
     else if (fault && fault < 300) { /* the device is gone, for every process */
-        FILE *file = open_file("fails", "w");
+        int number = generation() + 1;
+        FILE *file = open_file("generation", "w");
+        if (file) { fprintf(file, "%d", number); fclose(file); }
+        file = open_file("fails", "w");
         if (file) { fprintf(file, "* %d\n", fault); fclose(file); }
     } else if (fault && fault < 1000) broken = fault;
 }
