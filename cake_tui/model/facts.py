@@ -37,7 +37,6 @@ class Agreement(msgspec.Struct, frozen=True, gc=False):
     bound_share: float  # largest error as a share of its bound
     input_sets: tuple[str, ...] = ()
     shapes: tuple[str, ...] = ()
-    output_fingerprint: str = ""
     deterministic: bool = True
     notes: tuple[str, ...] = ()  # what is worth knowing but no reason to refuse (what NaN inputs give)
 

@@ -56,8 +56,6 @@ class Series(msgspec.Struct, frozen=True, gc=False):
     pairs: tuple[Pair, ...]
     before: Clock | None = None
     after: Clock | None = None
-    output_fingerprint: str = ""  # of the candidate's last timed launch
-    holder_fingerprint: str = ""
     imbalance_pct: float | None = None  # candidate: slowest pool thread over the mean
 
 

@@ -111,7 +111,6 @@ def test_good_kernel_after_each_way_of_dying_has_its_normal_result(executor: Loc
         assert executor.replacements == replaced + 1
         after = executor.evaluate(pairs(good, good, 4), 60.0)
         assert isinstance(after, Timed), after
-        assert after.series.output_fingerprint == calm.series.output_fingerprint
         agreed = check(executor, good, "full")
         assert isinstance(agreed, Checked), agreed
 

@@ -49,7 +49,6 @@ def test_an_honest_kernel_passes_at_every_depth(executor: Local, device: Device)
         assert isinstance(reply, Checked), reply
         assert reply.agreement.worst_unit < 65  # what honest fp32 reaches at most
         assert reply.agreement.deterministic
-        assert reply.agreement.output_fingerprint
 
 
 @pytest.mark.parametrize("shape", [shape_of(1, 1, 1), shape_of(257, 511, 383), shape_of(5, 1031, 3)])
@@ -133,7 +132,6 @@ def test_pairs_are_timed_with_the_devices_clock(executor: Local, device: Device,
             assert ghz is not None
             assert 0.2 < ghz < 1.2 * (device.clock_mhz or 3000.0) / 1e3
         assert 1.0 < pair.holder_us < 10_000.0
-    assert series.output_fingerprint == series.holder_fingerprint  # the same sums in the same order
 
 
 def test_a_kernel_that_works_twice_as_long_takes_longer(executor: Local, device: Device) -> None:

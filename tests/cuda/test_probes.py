@@ -92,8 +92,9 @@ def test_differences_are_counted_and_placed(on_device: OnDevice, size: int) -> N
     other[places] ^= 0x40
     found = on_device.probes.differing(first, on_device.put(other), size)
     assert (found.count, found.first, found.last) == (len(places), places[0], places[-1])
-    assert on_device.probes.hashed(first, size) == on_device.probes.hashed(same, size)
-    assert on_device.probes.hashed(first, size) != on_device.probes.hashed(on_device.put(other), size)
+    hashed = on_device.probes.hashed_all([(at, size) for at in (first, same, on_device.put(other))])
+    assert hashed[0] == hashed[1]
+    assert hashed[0] != hashed[2]
 
 
 def test_a_hash_hangs_on_the_order(on_device: OnDevice) -> None:

@@ -70,7 +70,7 @@ def move(rng: random.Random) -> Move:
 def series(rng: random.Random, pairs: int) -> Series:
     times = [(rng.gauss(150, 3), rng.gauss(152, 3), bool(number % 2)) for number in range(pairs)]
     clock = Clock(mono=1.0, rate=2.5, load=0.0, steal_pct=0.0, sm_mhz=2500.0)
-    return Series(tuple(Pair(*one) for one in times), clock, clock, output_fingerprint="0123456789abcdef")
+    return Series(tuple(Pair(*one) for one in times), clock, clock)
 
 
 def unstamped(candidates: int, seed: int = 0) -> Iterator[ev.Event]:
@@ -129,7 +129,7 @@ def candidate(rng: random.Random, number: int, round_number: int, *, screened: b
         wrong = WrongAnswer(step="check", reason="bound", failure="bound", bad_elements=7, elements=512, found="nan")
         yield ev.CandidateEnded(candidate=number, round=round_number, outcome=wrong)
         return
-    agreement = Agreement(1e-6, 1e-6, 20.0, 0.1, ("default", "positive"), ("M=64,N=64,K=64",), "abc")
+    agreement = Agreement(1e-6, 1e-6, 20.0, 0.1, ("default", "positive"), ("M=64,N=64,K=64",))
     yield ev.CheckEnded(candidate=number, seconds=0.2, agreement=agreement)
     against = 0 if number else None
     looks = tuple(series(rng, 1) for _ in range(3))

@@ -160,10 +160,7 @@ def _time_peer(runtime: Runtime, libraries: Libraries, repeats: Repeats, peers: 
         after = read_clock(runtime)
         last = shapes[-1]
         return Timed(
-            Series(
-                pairs=tuple(pairs), before=before, after=after,
-                holder_fingerprint=benches[last].fingerprint("holder"),
-            ),
+            Series(pairs=tuple(pairs), before=before, after=after),
             peer_threads=arms[last][0].threads, peer_version=arms[last][0].version,
         )  # fmt: skip
     except Ended:

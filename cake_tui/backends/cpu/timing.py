@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -67,13 +66,6 @@ class Bench:
         ran = self.arms[name].run(repeats, changes, cold=self.problem.cache == "cold")
         self.launch_ns[name] = ran.ns // repeats
         return ran
-
-    def fingerprint(self, name: str) -> str:
-        """Hash what an arm's last launch wrote."""
-        digest = hashlib.blake2b(digest_size=16)
-        for buffer in self.arms[name].outputs.values():
-            digest.update(buffer.array.tobytes())
-        return digest.hexdigest()
 
     def judge_memory(self) -> None:
         """Raise Ended(WrongAnswer) where guards or inputs changed."""
@@ -234,8 +226,6 @@ def time_pairs(runtime: Runtime, libraries: Libraries, repeats: Repeats, job: Ti
         return Timed(
             Series(
                 pairs=tuple(pairs), before=before, after=after,
-                output_fingerprint="+".join(bench.fingerprint("candidate") for bench in benches),
-                holder_fingerprint="+".join(bench.fingerprint("holder") for bench in benches),
                 imbalance_pct=100.0 * (busy_max / busy_mean - 1.0) if busy_mean else None,
             )
         )  # fmt: skip

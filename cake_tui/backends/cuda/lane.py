@@ -151,11 +151,6 @@ class Lane:
         gpu.probes.stamp(2 * number + 1)
         return Queued(role, events, 2 * number, repeats)
 
-    def fingerprint(self, role: Role) -> str:
-        """Hash what an arm's last launch wrote."""
-        outputs = self.arms[role].outputs.values()
-        return "".join(self.gpu.probes.hashed(buffer.address, buffer.bytes) for buffer in outputs)
-
     def judge_memory(self) -> None:
         """Raise Ended(WrongAnswer) where guards, inputs or what lies elsewhere changed."""
         for arm in self.arms.values():

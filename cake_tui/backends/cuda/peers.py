@@ -90,14 +90,13 @@ def time_peer(gpu: Gpu, vault: Vault, repeats: Repeats, peers: Peers, job: TimeP
                     times[arm].append(sample(gpu, work, peers, job))
             pairs.append(Pair(problem.ranked(times["holder"]), problem.ranked(times["peer"]), holder_first))
         after = clock()
-        fingerprint = lanes[-1].fingerprint("holder")
         version = peers.of(job, lanes[-1].shape, lanes[-1].seed).version
     except Ended:
         peers.drop(job.peer)
         _free(lanes)
         raise
     _free(lanes)
-    return Timed(Series(tuple(pairs), before, after, holder_fingerprint=fingerprint), peer_version=version)
+    return Timed(Series(tuple(pairs), before, after), peer_version=version)
 
 
 def _holder_us(gpu: Gpu, work: Work, peers: Peers, job: TimePeer) -> float:

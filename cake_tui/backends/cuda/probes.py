@@ -93,10 +93,6 @@ class Probes:
         words = [ctypes.c_uint64(address), ctypes.c_uint32(word), ctypes.c_uint64(size), ctypes.c_uint64(self._result)]
         return self._unlike("unlike_word", words)
 
-    def hashed(self, address: int, size: int) -> str:
-        """Return 32 hexadecimal digits that stand for the bytes and their order."""
-        return self.hashed_all([(address, size)])[0]
-
     def hashed_all(self, pieces: Sequence[tuple[int, int]]) -> list[str]:
         """Do that for pieces of memory (address, bytes), in one go."""
         if not pieces:

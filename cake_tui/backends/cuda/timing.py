@@ -80,8 +80,6 @@ def time_pairs(
                 _judge(one.lane, role, referee, one.launch_us[role])
         series = Series(
             pairs=tuple(pairs), before=before, after=after,
-            output_fingerprint="+".join(lane.fingerprint("candidate") for lane in lanes),
-            holder_fingerprint="+".join(lane.fingerprint("holder") for lane in lanes),
         )  # fmt: skip
     except Ended:
         _free(lanes)

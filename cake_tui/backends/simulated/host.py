@@ -87,7 +87,6 @@ class SimulatedHost:
             bound_share=0.02 + 0.25 * share,
             input_sets=("simulated",),
             shapes=tuple(plan.shape.text for plan in job.subject.lowered.plans),
-            output_fingerprint=_fingerprint(job.seed),
         )
         return Checked(agreement, time.monotonic() - started)
 
@@ -145,8 +144,6 @@ class SimulatedHost:
             tuple(pairs),
             before=Clock(mono, rate=RATE * math.exp(-start), load=0.0, steal_pct=0.0),
             after=Clock(mono, rate=RATE * math.exp(-drift), load=0.0, steal_pct=0.0),
-            output_fingerprint=_fingerprint(job.seed),
-            holder_fingerprint=_fingerprint(job.seed),
         )
 
 
@@ -176,10 +173,6 @@ def _wrong(problem: Problem, share: float) -> WrongAnswer:
         max_abs_err=error,
         worst_unit=error * 2.0**24,
     )
-
-
-def _fingerprint(seed: int) -> str:
-    return f"simulated-{seed}"
 
 
 def _hang(limit_s: float, words_fd: int) -> None:
