@@ -170,7 +170,7 @@ def changed_settings(
 def _text(request: Request, field: str, longest: int = LONGEST_NOTE) -> str:
     found = request.body.get(field)
     if not isinstance(found, str) or not found.strip():
-        raise UserError(f'its body has no "{field}"')
+        raise UserError(f"{field}: found no text, allowed: 1 to {longest} characters")
     if len(found) > longest:
         raise UserError(f"{field}: found {len(found)} characters, allowed: at most {longest}")
     return found
