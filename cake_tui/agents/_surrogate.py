@@ -74,6 +74,11 @@ class Surrogate:
         alone = np.zeros((len(left), len(right)))
         squares = np.zeros_like(alone)
         for here, there in zip(left.T, right.T):
+            if len(right) == 1:
+                apart = (here - there)[:, None] ** 2
+                squares += apart
+                alone += np.exp(apart * (-0.5 / OCTAVES_ALONE**2))
+                continue
             # A knob has few values: what two of them share is worked out once, then looked up.
             values, codes = np.unique(np.concatenate([here, there]), return_inverse=True)
             apart = (values[:, None] - values[None, :]) ** 2

@@ -32,6 +32,7 @@ from tests.store import journals
 
 CANDIDATES = 150
 FOLDED = 20_000
+UNSTATED = (ev.PeerTimed, ev.NoiseCalibrated, ev.EvaluatorReplaced)
 
 
 def session(folder: Path) -> dict[str, Any]:
@@ -100,11 +101,12 @@ def engine(folder: Path) -> dict[str, Any]:
 def _spent_s(before: ev.Event, event: ev.Event) -> float:
     """Say how long kernels ran until this event; simulated compilers take no time.
 
-    Peers and self-pairs state no time of their own, but nothing else is done between the event before and theirs.
+    Peers, self-pairs and a run that was ended at its limit state no time of their own, but nothing else is done
+    between the event before and theirs.
     """
     if isinstance(event, ev.CheckEnded | ev.Coarse | ev.GateEnded | ev.PlayedOff):
         return event.seconds
-    return event.mono - before.mono if isinstance(event, ev.PeerTimed | ev.NoiseCalibrated) else 0.0
+    return event.mono - before.mono if isinstance(event, UNSTATED) else 0.0
 
 
 def store(folder: Path) -> dict[str, Any]:

@@ -84,16 +84,17 @@ def _at(subject: Subject, sizes: dict[str, int]) -> Iterator[Diagnostic]:
         yield Diagnostic(NAME, name, str(error), "a value", line=subject.declared_line(name))
         return
     for const in subject.program.consts:
-        yield from _judge(const.value, numbers, 0, Site(subject, const.name))
+        yield from _judge(const.value, 0, numbers, Site(subject, const.name))
     for buffer in subject.program.buffers:
         for extent in buffer.shape:
-            yield from _judge(extent, numbers, 1, Site(subject, buffer.name))
+            yield from _judge(extent, 1, numbers, Site(subject, buffer.name))
     for index, launch in enumerate(subject.program.launches):
         for axis in launch.axes:
-            yield from _judge(axis.extent, numbers, 1, Site(subject, f"grid {axis.name}", (index,)))
-        yield from _judge(launch.threads, numbers, 1, Site(subject, "threads", (index,)))
+            yield from _judge(axis.extent, 1, numbers, Site(subject, f"grid {axis.name}", (index,)))
+        yield from _judge(launch.threads, 1, numbers, Site(subject, "threads", (index,)))
         for extent in (*launch.cluster, *(expr for expr in (launch.persistent, launch.group) if expr is not None)):
-            yield from _judge(extent, numbers, 1, Site(subject, f"launch {launch.name}", (index,)))
+            yield from _judge(extent, 1, numbers, Site(subject, f"launch {launch.name}", (index,)))
+    judged: set[tuple[Expr, int | None]] = set()
     for path, statement in subject.sites:
         for field, expr, least in _counts(statement):
             site = Site(subject, field, path)
@@ -101,9 +102,11 @@ def _at(subject: Subject, sizes: dict[str, int]) -> Iterator[Diagnostic]:
                 needed = "a number of sizes and constants"
                 yield Diagnostic(NAME, site.field, show(expr), needed, line=site.line, where=site.where)
             else:
-                yield from _judge(expr, numbers, least, site)
-        for part, least_part in _inner(statement):
-            yield from _judge(part, numbers, least_part, Site(subject, path=path))
+                yield from _judge(expr, least, numbers, site)
+        for one in _inner(statement):
+            if one not in judged:  # the same tile stands at many places; it is told of at the first
+                judged.add(one)
+                yield from _judge(*one, numbers, Site(subject, path=path))
 
 
 def _broken(subject: Subject, sizes: dict[str, int], upto: str) -> bool:
@@ -164,7 +167,7 @@ def _inner(statement: ir.Statement) -> tuple[tuple[Expr, int | None], ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _judge(expr: Expr, numbers: dict[str, int | float], least: int | None, site: Site) -> Iterator[Diagnostic]:
+def _judge(expr: Expr, least: int | None, numbers: dict[str, int | float], site: Site) -> Iterator[Diagnostic]:
     part = _not_whole(expr)
     if part is not None:
         found = show(part) if part == expr else f"{show(part)} in {show(expr)}"
@@ -175,7 +178,7 @@ def _judge(expr: Expr, numbers: dict[str, int | float], least: int | None, site:
         # it depends on a loop or block: the divisions in it must still be whole
         for part in _quotients(expr):
             if names_in(part) <= numbers.keys():
-                yield from _judge(part, numbers, None, site)
+                yield from _judge(part, None, numbers, site)
         return
     try:
         value = evaluate(expr, numbers)

@@ -97,8 +97,9 @@ class Proofs:
     def number(self, expr: Expr) -> int | None:
         """Return the value of an expression that is the same everywhere here, else None."""
         form = self._form(expr)
-        value = None if form is None else form.value
-        return int(value) if value is not None and value == int(value) else None
+        if form is None or form.terms or type(form.constant) is not int:
+            return None
+        return form.constant
 
     def at_most(self, expr: Expr) -> int | None:
         """Return an upper bound of an expression, None where nothing bounds it."""

@@ -23,14 +23,15 @@ class _Block:
     def __exit__(self, *failure: object) -> None:
         writer = self.writer
         writer.depth -= 1
-        inside = writer.lines[self.at + 1 :]
+        lines, first = writer.lines, self.at + 1
         margin = "  " * (writer.depth + 1)
-        if inside and inside[0] == f"{margin}{{" and f"{margin}}}" not in inside[:-1] and inside[-1] == f"{margin}}}":
+        end = f"{margin}}}"
+        if lines[-1] == end and lines[first] == f"{margin}{{" and lines.index(end, first) == len(lines) - 1:
             # Braces right inside braces.
-            writer.lines[self.at + 1 :] = outdented(inside[1:-1])
+            lines[first:] = outdented(lines[first + 1 : -1])
             writer.line("}")
-        elif len(inside) == 1 and self.head.startswith(("for", "if")) and inside[0].endswith(";"):
-            writer.lines[self.at] = writer.lines[self.at][:-2]
+        elif len(lines) == first + 1 and self.head.startswith(("for", "if")) and lines[first].endswith(";"):
+            lines[self.at] = lines[self.at][:-2]
         else:
             writer.line("}")
 
