@@ -97,7 +97,7 @@ def start(order: Order, announce: Announce, *, foreground: bool) -> int:
         raise
     opened = _Opened(announce, Started(session=str(session.path), notices=fallen_back))
     try:
-        code = engine.drive(_story(session, engine, history, menu, opened))
+        code = engine.drive(_story(session, engine, history, menu, order.origin, opened))
         if opened.refused(history, code):
             shutil.rmtree(session.path, ignore_errors=True)
         return opened.ended(history, code)
@@ -116,6 +116,7 @@ def go_on(path: Path, values: dict[str, Any], announce: Announce, *, foreground:
     who = user_name()
     refuse_without_space(path)
     session = sessions.open_locked(path, who=who)
+    origin = Origin.kept(path)
     left = reopen(path, values)
     history = left.history
     given = {name: value for name, value in replaced.items() if value is not None}
@@ -133,7 +134,7 @@ def go_on(path: Path, values: dict[str, Any], announce: Announce, *, foreground:
     told = (*notices, *(f"{name}: {old} → {new}" for name, old, new in changes))
     opened = _Opened(announce, Started(session=str(path), notices=told))
     try:
-        return opened.ended(history, engine.drive(_story(session, engine, history, menu, opened)))
+        return opened.ended(history, engine.drive(_story(session, engine, history, menu, origin, opened)))
     finally:
         session.lock.release()
         if held is not None:
@@ -165,12 +166,18 @@ class _Opened:
         return code
 
 
-def _story(session: sessions.Session, engine: Engine, history: History, menu: LiveMenu, opened: _Opened) -> Loop:
+def _story(
+    session: sessions.Session,
+    engine: Engine,
+    history: History,
+    menu: LiveMenu,
+    origin: Origin | None,
+    opened: _Opened,
+) -> Loop:
     """Make what the loop works with, inside the engine, and run the loop."""
     created = history.session
     if created is None:
         raise ValueError("no session")
-    origin = Origin.kept(session.path)
     executor = registry.load("executors", "local")(created.backend, session.build_store, history.device)
     executor.wait_for_room(engine.wait_for_space)
     try:

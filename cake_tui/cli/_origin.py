@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from cake_tui.errors import UserError
+from cake_tui.errors import DAMAGED, UserError
 from cake_tui.ir.origins import text_structure
 from cake_tui.model import layout
 from cake_tui.model.schedule import KnobValue, Schedule
@@ -37,11 +38,18 @@ class Origin:
 
     @classmethod
     def kept(cls, session: Path) -> Origin | None:
-        """Read what `keep` wrote; None where the session started from the kernel's first schedule."""
-        try:
-            return msgspec.json.decode((session / layout.START).read_bytes(), type=Origin)
-        except FileNotFoundError:
+        """Read what `keep` wrote; None where the session started from the kernel's first schedule.
+
+        Raises UserError (DAMAGED) where it cannot be read.
+        """
+        file = session / layout.START
+        if not os.path.lexists(file):
             return None
+        try:
+            return msgspec.json.decode(read_text(file, _LARGEST), type=Origin)
+        except (UserError, msgspec.MsgspecError) as error:
+            why = error if isinstance(error, UserError) else f"{file}: {error}"
+            raise UserError(f"{why}; put it back, or delete it: candidate 0 is on record", DAMAGED) from None
 
 
 def origin_of(text: str, folder: Path) -> Origin:

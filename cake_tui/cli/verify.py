@@ -62,9 +62,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Verify and print one line or JSON; exit 7 where the file does not hold what it says."""
+    text = _text(args.file)
     exporter = _exporter(args.file, args.format)
     try:
-        bundle = exporter.read(_text(args.file))
+        bundle = exporter.read(text)
     except UserError as error:
         named = str(error) if str(args.file) in str(error) else f"{args.file}: {error}"
         raise UserError(named, error.exit_code) from None

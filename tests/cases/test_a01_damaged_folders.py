@@ -90,6 +90,30 @@ def test_something_else_in_a_files_place_is_named_and_nothing_is_touched(
     assert {path: path.lstat().st_mtime_ns for path in recorded.rglob("*")} == before
 
 
+def test_a_damaged_start_is_named_and_may_go_once_it_ran(shell: Shell, recorded: Path) -> None:
+    (shell.folder / "mine.txt").write_bytes((recorded / "best" / "schedule.txt").read_bytes())
+    start = shell.headless("b", candidates=2, **{"from": "mine.txt"}) / "start.json"
+    first = folded(start.parent).rows[0].schedule
+    for damage in (
+        lambda: start.write_bytes(b""),
+        lambda: start.write_bytes(b"\0" * 99),
+        start.mkdir,
+        lambda: os.mkfifo(start),
+    ):
+        start.unlink()
+        damage()
+        err = shell.apart("resume", "b", "--headless", "--candidates", "3", code=5)[1]
+        assert err.count("\n") == 1
+        assert str(start) in err or "start.json" in err
+        assert "delete it" in err
+        if start.is_dir():
+            start.rmdir()
+            start.touch()
+    start.unlink()
+    shell.apart("resume", "b", "--headless", "--candidates", "3")
+    assert folded(start.parent).rows[0].schedule == first
+
+
 def test_a_file_in_the_place_of_the_best_is_replaced(shell: Shell) -> None:
     session = shell.headless(candidates=1)
     _in_place_of("best", lambda path: path.mkdir())(session)
