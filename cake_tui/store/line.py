@@ -77,6 +77,10 @@ def _gap(e: ev.GapSeen, h: History) -> str:
     return f"gap of {figures.duration(e.seconds, exact=True)}: {what}; it does not count against the budget"
 
 
+def _knew(e: ev.RoundBegan) -> str:
+    return "" if e.knew_round is None else f", knowing rounds up to {e.knew_round}"
+
+
 def _planned(e: ev.Planned, h: History) -> str:
     return f"#{e.candidate} planned from #{e.proposal.base}: {e.proposal.text}  ({e.proposal.reason})"
 
@@ -186,7 +190,7 @@ _LINES: dict[type[ev.Event], Callable[[Any, History], str]] = {
     ev.MenuChanged: lambda e, h: f"actions: {e.refused or '; '.join(e.changes)}",
     ev.SettingsChanged: lambda e, h: f"settings: {_changes(e.changes)}",
     ev.PausedByGuard: lambda e, h: f"PAUSED: {e.guard}: {e.reason}",
-    ev.RoundBegan: lambda e, h: f"round {e.round} begins with {e.size} slots",
+    ev.RoundBegan: lambda e, h: f"round {e.round} begins with {e.size} slots{_knew(e)}",
     ev.BaseReverted: lambda e, h: f"revert by {e.who}: the next round starts from candidate {e.base}",
     ev.Planned: _planned,
     ev.BuildEnded: lambda e, h: f"#{e.candidate} built in {figures.duration(e.seconds, exact=True)}",
