@@ -45,7 +45,7 @@ def write_whole(path: StrPath, content: bytes, *, sync: bool = True) -> None:
     Raises OSError; the temporary file is gone by then.
     """
     folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}.new")
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}.new")  # noqa: PTH118
     descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         try:
@@ -56,10 +56,10 @@ def write_whole(path: StrPath, content: bytes, *, sync: bool = True) -> None:
                 os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        os.replace(temporary, path)
+        os.replace(temporary, path)  # noqa: PTH105
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+            os.unlink(temporary)  # noqa: PTH108
         raise
     if sync:
         sync_folder(folder or os.curdir)

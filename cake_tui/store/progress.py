@@ -16,17 +16,18 @@ from cake_tui.model.history import History
 from cake_tui.store.line import progress_of, visible
 from cake_tui.store.lock import engine_of, state_now
 from cake_tui.store.reading import JournalReader
-from cake_tui.store.snapshot import fold_session, read_head, refuse_without_session
+from cake_tui.store.snapshot import fold_session, lags, read_head, refuse_without_session
 from cake_tui.store.summary import Summary, summarise
 
 
 def summary_of(session: Path) -> Summary:
-    """Return a session's summary from its snapshot, else from its journal.
+    """Return a session's summary from its snapshot, else from its journal, too where that has gone on since.
 
     Raises UserError: DAMAGED, or ENVIRONMENT where its files may not be read.
     """
     head = read_head(session)
-    summary = head.summary if head is not None else summarise(fold_session(session).history)
+    current = head is not None and not lags(session, head)
+    summary = head.summary if head is not None and current else summarise(fold_session(session).history)
     return seen_now(summary, session)
 
 

@@ -74,7 +74,7 @@ class Session:
         """
         if "/" in name or name.startswith("."):
             raise ValueError(f"file name of a candidate: {name!r}")
-        kept = head_and_tail(text, _CUT.get(os.path.splitext(name)[1], len(text)))
+        kept = head_and_tail(text, _CUT.get(os.path.splitext(name)[1], len(text)))  # noqa: PTH122
         content = kept.encode("utf-8", "replace")
         # Strings, not paths: some files are written of every candidate.
         folder = f"{self.path}/{layout.CANDIDATES}/{candidate}"
@@ -84,7 +84,7 @@ class Session:
             try:
                 write_whole(file, content, sync=False)
             except FileNotFoundError:  # the candidate's first file
-                os.makedirs(folder, mode=0o700, exist_ok=True)
+                os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
                 write_whole(file, content, sync=False)
 
         self._with_space(file, len(content), attempt)

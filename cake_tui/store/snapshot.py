@@ -18,6 +18,9 @@ from cake_tui.store.summary import Summary, summarise
 VERSION = 2
 
 
+SMALL_BYTES = 256 << 10  # read and folded within milliseconds
+
+
 class Head(msgspec.Struct, frozen=True):
     """The first `offset` bytes (`lines` lines) of the journal whose first line has checksum `head`, in short."""
 
@@ -76,6 +79,15 @@ def read_head(folder: Path) -> Head | None:
     except (OSError, *_UNREADABLE):
         return None
     return head if _fits(folder, head) else None
+
+
+def lags(folder: Path, head: Head) -> bool:
+    """Whether a snapshot is behind its journal and small enough for everybody to fold the rest at once."""
+    try:
+        size = (folder / layout.SNAPSHOT).stat().st_size
+        return size <= SMALL_BYTES and (folder / layout.JOURNAL).stat().st_size > head.offset
+    except OSError:
+        return False
 
 
 def fold(folder: Path) -> Fold:

@@ -189,3 +189,11 @@ def test_a_record_of_lines_twice_or_with_other_line_ends(shell: Shell, recorded:
         path.write_bytes(changed)
         assert folded(recorded).rows == rows, name
         assert shell.json("show", "a")["state"] == "done"
+
+
+def test_a_state_behind_the_record_is_never_believed(shell: Shell, recorded: Path) -> None:
+    state = recorded / "snapshot.json"
+    old = state.read_bytes()
+    shell.apart("resume", "a", "--headless", "--candidates", "12")
+    state.write_bytes(old)
+    assert shell.json("status", "a")["candidates"]["effective"] >= 12
