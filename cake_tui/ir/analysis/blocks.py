@@ -123,7 +123,7 @@ class Block:
         period = 1
         for statement in walk_body(self.launch.body):
             if isinstance(statement, ir.For) and statement.stages is not None:
-                period = math.lcm(period, max(1, self._number(statement.stages)))
+                period = math.lcm(period, max(1, self._number(statement.stages)), max(1, self._number(statement.step)))
             period = math.lcm(period, *moduli((*reads(statement), *writes(statement)), self.spans))
             if isinstance(statement, ir.If):
                 period = math.lcm(period, *moduli((statement.condition,), self.spans))
@@ -191,7 +191,8 @@ class Block:
                 self._body(loop.body, path, {**spans, loop.variable: (start[0], last)}, role, who)
             return
         self.period = self.period or self._period()
-        for value in walked(loop, range(start[0], stop[1], step), self.period, spans):
+        whole = math.lcm(self.period, step)
+        for value in walked(loop, range(start[0], stop[1], step), whole, spans):
             if sum(len(agent.steps) for agent in self.agents.values()) > MOST_STEPS:
                 return
             self._body(loop.body, path, {**spans, loop.variable: (value, value)}, role, who)

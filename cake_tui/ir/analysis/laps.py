@@ -6,7 +6,7 @@ which a branch turns, an inner loop gets its first turn or announced bytes chang
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from cake_tui.ir import program as ir
 from cake_tui.ir.analysis.boxes import Spans
@@ -21,24 +21,27 @@ LONGEST_PERIOD = 24
 MOST_ASKED = 4096  # iterations that are looked at for a change
 
 
-def walked(loop: For, values: Sequence[int], period: int, spans: Spans) -> Iterator[int]:
-    """Yield the loop variable's values to walk, in order."""
-    head, tail = 2 * period + 1, period + 1
-    count = len(values)
-    if period > LONGEST_PERIOD or count <= head + tail:
-        yield from values[: 4 * LONGEST_PERIOD] if period > LONGEST_PERIOD else values
+def walked(loop: For, values: range, period: int, spans: Spans) -> Iterator[int]:
+    """Yield the loop variable's values to walk, in order; `period` in steps of 1, a multiple of the loop's own.
+
+    Loops over one ring that start and step differently leave out the same slots.
+    """
+    step = values.step
+    slots = values.stop - values.start // step * step
+    if period > LONGEST_PERIOD or slots <= 3 * period + 2:
+        yield from values[: 4 * LONGEST_PERIOD // step] if period > LONGEST_PERIOD else values
         return
+    head, turns = -(-(2 * period + 1) // step), period // step
+    last = head + (slots - 3 * period - 2) // period * turns
     yield from values[:head]
     done = head
-    for first, last in (*_kept(loop, values, head, count - tail, period, spans), (count - tail, count)):
-        first -= max(0, first - done) % period  # what is left out is whole periods
-        yield from values[max(first, done) : last]
-        done = max(done, last)
+    for first, end in (*_kept(loop, values, head, last, turns, spans), (last, len(values))):
+        first -= max(0, first - done) % turns  # what is left out is whole periods
+        yield from values[max(first, done) : end]
+        done = max(done, end)
 
 
-def _kept(
-    loop: For, values: Sequence[int], first: int, last: int, period: int, spans: Spans
-) -> Iterator[tuple[int, int]]:
+def _kept(loop: For, values: range, first: int, last: int, period: int, spans: Spans) -> Iterator[tuple[int, int]]:
     """Ranges around the iterations from `first` to `last` at which something changes."""
     asked = [one for one in _asked(loop) if loop.variable in names_in(one)]
     if not asked:
@@ -60,7 +63,7 @@ def _kept(
 
 
 def _kept_between(
-    loop: For, values: Sequence[int], asked: list[Expr], places: tuple[int, int, int], spans: Spans
+    loop: For, values: range, asked: list[Expr], places: tuple[int, int, int], spans: Spans
 ) -> Iterator[tuple[int, int]]:
     """Ranges around the places where one of several monotonous answers changes, each found by halving."""
     first, last, period = places
