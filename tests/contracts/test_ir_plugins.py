@@ -18,7 +18,10 @@ from cake_tui.model.problem import Problem
 from cake_tui.model.schedule import KnobValue, Schedule
 
 SHARED_KNOBS = frozenset(
-    "threads_x threads_y thread_m thread_n block_k vector unroll pad shared split_k stages loaders tma band".split()  # noqa: SIM905
+    {
+        *("threads_x", "threads_y", "thread_m", "thread_n", "block_k", "vector", "unroll", "pad", "shared", "split_k"),
+        *("stages", "loaders", "tma", "band", "slice_k", "fragments"),
+    }
 )
 DEVICES: dict[Target, Device] = {
     "c": Device("cpu", "c", "cpu", "cpu:1", "x86-64-v4", 2, vector_bytes=64, vector_registers=32, l2_bytes=1 << 20),

@@ -61,8 +61,10 @@ def _problem(kernel: str, sizes: Mapping[str, int]) -> Problem:
 
 
 def _switches(kernel: str, structure: str) -> list[str]:
+    """Return the knobs that make another program of a structure, each alone and all of them together."""
     knobs = ir.knobs(_problem(kernel, DEEP), structure, "cuda", H200)
-    return [knob.name for knob in knobs if isinstance(knob.default, bool)]
+    names = [knob.name for knob in knobs if isinstance(knob.default, bool) or knob.name in ("slice_k", "fragments")]
+    return [*names, " ".join(names)] if len(names) > 1 else names
 
 
 STRUCTURES = [
@@ -84,8 +86,10 @@ def _lowered(problem: Problem, program: Program | ir.Opaque) -> Lowered:
 
 def _default(problem: Problem, structure: str, switched: str = "", *, runtime: bool = False) -> Program | ir.Opaque:
     schedule = ir.default_schedule(problem, structure, "cuda", H200)
-    if switched:
-        schedule = schedule.with_knobs({switched: not schedule.knob(switched)})
+    knobs = {knob.name: knob for knob in ir.knobs(problem, structure, "cuda", H200)}
+    for name in switched.split():
+        other = next(value for value in knobs[name].values if value != schedule.knob(name))
+        schedule = schedule.with_knobs({name: other})
     return ir.build(problem, schedule, "cuda", H200, runtime_sizes=runtime)
 
 

@@ -132,13 +132,13 @@ class Block:
             return Launch(name, grid, body, threads)
         return Launch(name, grid, body, threads, order="grouped", group=Name("band"))
 
-    def accumulator(self, owner: str = "", rows_apart: bool = False) -> Declare:
+    def accumulator(self, owner: str = "", rows_apart: bool = False, acc: str = ACC) -> Declare:
         """Declare the register block of sums, zero at first; with `rows_apart` a thread's rows are dealt one by one."""
         runs = (Number(1), Number(math.gcd(int(self.knobs["thread_n"]), RUN))) if rows_apart else ()
         spread = Threads((Name("threads_y"), Name("threads_x")), (Name("thread_m"), Name("thread_n")), runs)
         shape: tuple[Expr, ...] = (Name("block_m"), Name("block_n"))
         return Declare(
-            Buffer(ACC, "register", self.c.dtype, shape, owner=owner, spread=spread, init=Number(0))  # type: ignore[arg-type]
+            Buffer(acc, "register", self.c.dtype, shape, owner=owner, spread=spread, init=Number(0))  # type: ignore[arg-type]
         )
 
     def operands(self, step: Expr) -> tuple[tuple[Ref, Guard], tuple[Ref, Guard]]:
@@ -149,10 +149,25 @@ class Block:
         right = Ref("b", (depth, self.columns)), Guard(parse(f"{c.k} < {c.depth} and {c.n} < {c.columns}"), Number(0))
         return left, right
 
-    def multiply(self, left: Ref, right: Ref) -> For:
+    def multiply(self, left: Ref, right: Ref, acc: str = ACC) -> For:
         """Add the products of one staged block of k: `left` and `right` hold it from 0 to block_k."""
-        step = Contract(Ref(ACC), left, right, "outer", "fma")
-        return For("kk", Number(0), Name("block_k"), (step,), unroll=Name("unroll"))
+        step = Contract(Ref(acc), left, right, "outer", "fma")
+        ahead = Name("fragments") if self.knobs.get("fragments", 1) != 1 else None
+        return For("kk", Number(0), Name("block_k"), (step,), unroll=Name("unroll"), stages=ahead)
+
+    def hand_over(self, acc: Ref, sums: Ref) -> Copy:
+        """Put a register block of sums where other threads find it."""
+        return Copy(acc, sums, vector=self._run)
+
+    def add(self, acc: Ref, sums: Ref) -> Assign:
+        """Add sums that other threads handed over."""
+        return Assign(acc, sums, "+=", self._run)
+
+    @property
+    def _run(self) -> Expr | None:
+        """The `vector` clause of accesses to the block's elements that a thread holds side by side."""
+        width = math.gcd(RUN, int(self.knobs["thread_n"]))
+        return Number(width) if width > 1 else None
 
     def store(self, target: Ref, value: Expr) -> Assign:
         """Write the block's elements where they are inside, as wide as a thread's run and `vector` allow."""

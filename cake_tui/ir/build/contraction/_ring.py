@@ -17,7 +17,7 @@ from cake_tui.ir.program import (
     WaitGroup,
 )
 from cake_tui.model.device import Device
-from cake_tui.model.problem import Problem
+from cake_tui.model.problem import ACC, Problem
 from cake_tui.model.schedule import Knob
 
 STAGES = (2, 3, 4, 5, 6)
@@ -44,9 +44,9 @@ def arrive(block: Block, turn: Expr, step: Expr, completes: Completion) -> tuple
     )
 
 
-def multiply(block: Block, turn: Expr) -> For:
+def multiply(block: Block, turn: Expr, acc: str = ACC) -> For:
     """Add the products of the block of k in the slot of a turn."""
-    return block.multiply(Ref("a_tile", (turn, All(), Name("kk"))), Ref("b_tile", (turn, Name("kk"), All())))
+    return block.multiply(Ref("a_tile", (turn, All(), Name("kk"))), Ref("b_tile", (turn, Name("kk"), All())), acc)
 
 
 def turns(block: Block, count: Expr, first: Expr | None = None) -> tuple[Statement, ...]:

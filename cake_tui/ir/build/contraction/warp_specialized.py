@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cake_tui.ir.build import Structure
+from cake_tui.ir.build._accesses import WIDEST
 from cake_tui.ir.build.contraction._block import Block, multiples_of
 from cake_tui.ir.build.contraction._problem import contraction_of
 from cake_tui.ir.build.contraction._ring import arrive, multiply, ring_knobs
@@ -21,17 +22,22 @@ from cake_tui.ir.program import (
     For,
     Program,
     Role,
-    Statement,
+    Sync,
     Wait,
     WarpRole,
 )
+from cake_tui.ir.refusal import refuse
 from cake_tui.model.device import Device, Target
-from cake_tui.model.problem import Problem
+from cake_tui.model.problem import ACC, Problem
 from cake_tui.model.schedule import Knob, KnobValue
 
 FULL, FREE = "full", "free"
 TMA_SINCE = 90  # compute capability
 TMA_ALIGN = 128  # bytes, of what a bulk copy writes
+SWIZZLES = (32, 64, 128)  # bytes
+SWIZZLE_ROWS = 8  # of a swizzle's pattern
+SLICES = (1, 2)
+FRAGMENTS = (1, 2)
 # Blocks to begin with, as in `_block`: eight warps that multiply, so that one of them always can.
 BLOCKS = (
     (8, 32, 16, 8, 1.0),
@@ -47,14 +53,22 @@ class WarpSpecialized:
     """`loaders` warps copy ahead by `stages` slots while the others multiply; no thread waits for all of the block.
 
     A slot is `full` with the copies of all loaders, and `free` with one arrival a compute warp. With `tma` one thread
-    has the bulk engine copy whole tiles, a as it lies, so that threads read it along k.
+    has the bulk engine copy whole tiles, a as it lies, so that threads read it along k. With `slice_k` of more than 1
+    as many groups of compute warps take the blocks of k in turn, each into sums of its own; the first group adds them.
     """
 
     targets = ("cuda",)
 
     def knobs(self, problem: Problem, target: Target, device: Device) -> tuple[Knob, ...]:
-        """Return the knobs; `loaders` in warps, `stages` in blocks of k; `tma` from sm_90 on."""
-        found = (*ring_knobs(problem, device, BLOCKS), Knob("loaders", (1, 2, 4, 8), 4))
+        """Return the knobs; `loaders` in warps, `stages` in blocks of k, `slice_k` in groups of compute warps,
+        `fragments` in steps of k that a thread's registers hold of each operand; `tma` from sm_90 on.
+        """
+        found = (
+            *ring_knobs(problem, device, BLOCKS),
+            Knob("loaders", (1, 2, 4, 8), 4),
+            Knob("slice_k", SLICES, 1),
+            Knob("fragments", FRAGMENTS, 1),
+        )
         return (*found, Knob("tma", (False, True), False)) if device.capability >= TMA_SINCE else found
 
     def multiples(self, problem: Problem, knobs: Mapping[str, KnobValue], target: Target) -> dict[str, int]:
@@ -68,29 +82,69 @@ class WarpSpecialized:
         c = contraction_of(problem, target)
         block = Block(c, knobs)
         slot, tma = Name("kb"), bool(knobs.get("tma", False))
+        slices, stages = int(knobs.get("slice_k", 1)), int(knobs["stages"])
+        if stages % slices:
+            raise refuse(
+                "whole-turns", "stages", f"{stages} slots for {slices} groups", "as many slots for each group",
+                nearest=str(stages - stages % slices), step="build",
+            )  # fmt: skip
         last, whole = ("", "32") if tma else (" + loaders - 1", "32*loaders")
-        compute: tuple[Statement, ...] = (Wait(FULL, slot), multiply(block, slot), Arrive(FREE, slot, "warp"))
+        warps = "threads_x*threads_y/32" if slices == 1 else "slice_k*threads_x*threads_y/32"
         body = (
-            WarpRole("compute", "compute", Number(0), parse("threads_x*threads_y/32 - 1")),
-            WarpRole("loader", "loader", parse("threads_x*threads_y/32"), parse(f"threads_x*threads_y/32{last}")),
+            *(_compute_warps(number, slices) for number in range(slices)),
+            WarpRole("loader", "loader", parse(warps), parse(f"{warps}{last}")),
             *(_dense_tiles(block) if tma else block.tiles(Name("stages"))),
+            *_sums(block, slices),
             Barrier(FULL, Name("stages"), parse("1" if tma else whole)),
             Barrier(FREE, Name("stages"), parse("threads_x*threads_y/32")),
             _bulk_loader(block, slot) if tma else _loaders(block, slot),
-            Role(
-                "compute",
-                (
-                    block.accumulator("compute", rows_apart=tma),
-                    For("kb", Number(0), block.steps, compute, stages=Name("stages")),
-                    block.finish(),
-                ),
-            ),
+            *(_compute(block, slot, number, slices) for number in reversed(range(slices))),
         )
-        launch = block.launch("matmul", body, parse(f"threads_x*threads_y + {whole}"))
-        consts = block.constants(self.knobs(problem, target, device), ("loaders", "pad") if tma else ())
+        threads = "threads_x*threads_y" if slices == 1 else "slice_k*threads_x*threads_y"
+        launch = block.launch("matmul", body, parse(f"{threads} + {whole}"))
+        unfelt = [
+            *(("loaders", "pad") if tma else ()),
+            *(name for name in ("slice_k", "fragments") if knobs.get(name, 1) == 1),
+        ]
+        consts = block.constants(self.knobs(problem, target, device), tuple(unfelt))
         return c.program(
             "warp_specialized", target, device, runtime_sizes, consts, (launch,), multiples=multiples_of(problem, knobs)
         )
+
+
+def _compute_warps(number: int, slices: int) -> WarpRole:
+    """Declare the warps of one group that multiplies."""
+    each = "threads_x*threads_y/32"
+    if slices == 1:
+        return WarpRole("compute", "compute", Number(0), parse(f"{each} - 1"))
+    first = Number(0) if number == 0 else parse(each if number == 1 else f"{number}*{each}")
+    return WarpRole(
+        f"compute{number}", "compute", first, parse(f"{number + 1}*{each} - 1" if number else f"{each} - 1")
+    )
+
+
+def _sums(block: Block, slices: int) -> tuple[Declare, ...]:
+    """Declare where the groups behind the first one hand their sums over."""
+    shape: tuple[Expr, ...] = (Name("block_m"), Name("block_n"))
+    return tuple(
+        Declare(Buffer(f"sums{number}", "shared", block.c.dtype, shape, align=WIDEST))  # type: ignore[arg-type]
+        for number in range(1, slices)
+    )
+
+
+def _compute(block: Block, slot: Expr, number: int, slices: int) -> Role:
+    """One group multiplies its blocks of k; the first one adds the others' sums and writes the output."""
+    name = "compute" if slices == 1 else f"compute{number}"
+    acc = ACC if number == 0 else f"{ACC}{number}"
+    turn = (Wait(FULL, slot), multiply(block, slot, acc), Arrive(FREE, slot, "warp"))
+    declared = block.accumulator(name, rows_apart=bool(block.knobs.get("tma", False)), acc=acc)
+    step = Number(1) if slices == 1 else Name("slice_k")
+    loop = For("kb", Number(number), block.steps, turn, step, stages=Name("stages"))
+    meet = () if slices == 1 else (Sync("named", 1, parse("slice_k*threads_x*threads_y")),)
+    if number:
+        return Role(name, (declared, loop, block.hand_over(Ref(acc), Ref(f"sums{number}")), *meet))
+    others = tuple(block.add(Ref(acc), Ref(f"sums{other}")) for other in range(1, slices))
+    return Role(name, (declared, loop, *meet, *others, block.finish()))
 
 
 def _loaders(block: Block, slot: Expr) -> Role:
@@ -113,9 +167,15 @@ def _bulk_loader(block: Block, slot: Expr) -> Role:
 
 
 def _dense_tiles(block: Block) -> tuple[Declare, Declare]:
-    """Declare rings that the bulk engine can fill: dense, rows as they lie in memory."""
+    """Declare rings that the bulk engine can fill: dense, rows as they lie in memory.
+
+    Rows of a as long as a swizzle are permuted by it, so that threads which read neighbouring rows meet in no bank.
+    """
     shape: tuple[Expr, ...] = (Name("stages"), Name("block_m"), Name("block_k"))
-    left = Buffer("a_tile", "shared", block.c.dtype, shape, align=TMA_ALIGN, ring=True)  # type: ignore[arg-type]
+    row = int(block.knobs["block_k"]) * DTYPE_BYTES[block.c.dtype]
+    swizzle = row if row in SWIZZLES else 0
+    align = SWIZZLE_ROWS * swizzle or TMA_ALIGN
+    left = Buffer("a_tile", "shared", block.c.dtype, shape, align=align, swizzle=swizzle, ring=True)  # type: ignore[arg-type]
     return Declare(left), block.right_tile(Name("stages"), TMA_ALIGN)
 
 

@@ -99,21 +99,24 @@ def _operand(frame: CudaFrame, tile: Shaped, hold: Hold, side: str, tests: list[
     return name
 
 
-def declare_fragment(frame: CudaFrame, tile: Shaped, hold: Hold, name: str) -> None:
-    """Declare the registers of a thread's part of an operand; `name` may have a first axis."""
+def declare_fragment(frame: CudaFrame, tile: Shaped, hold: Hold, name: str, steps: int = 1) -> None:
+    """Declare the registers of a thread's part of an operand, of so many steps; `name` may have a first axis."""
     count = f"[{frame.c(hold.each_expr)}]" if hold.each > 1 else ""
+    count += f"[{steps}]" if steps > 1 else ""
     frame.writer.line(f"{STORED[CALCULATED[tile.buffer.dtype]]} {name}{count};")
 
 
-def load_fragment(frame: CudaFrame, tile: Shaped, hold: Hold, name: str, tests: list[Expr]) -> None:
-    """Load a thread's part of an operand, zero where its guard fails."""
+def load_fragment(frame: CudaFrame, tile: Shaped, hold: Hold, name: str, tests: list[Expr], steps: int = 1) -> None:
+    """Load a thread's part of an operand, zero where its guard fails; of `steps` that lie side by side in memory."""
     buffer = tile.buffer
     axis = _axis(frame, tile, tile.axes[0])
-    vector = _width(frame, tile, hold, axis, tests)
+    vector = 1 if steps > 1 else _width(frame, tile, hold, axis, tests)
     with walk_tile(frame, (axis,), (hold,), vector, once=False) as walk:
         values = Values(walk, (axis,), CALCULATED[buffer.dtype])
         element = f"[{walk.frame.c(walk.steps[0].element)}]" if hold.each > 1 else ""
-        if vector > 1:
+        if steps > 1:
+            walk.frame.writer.line(f"load_vector<{steps}>({name}{element}, &{values.place(tile)});")
+        elif vector > 1:
             walk.frame.writer.line(f"load_vector<{vector}>(&{name}{element}, &{values.place(tile)});")
         else:
             text = values.value(tile.ref)
@@ -131,8 +134,8 @@ def _width(frame: CudaFrame, tile: Shaped, hold: Hold, axis: TileAxis, tests: li
     return vector
 
 
-def multiply(frame: CudaFrame, target: str, holds: tuple[Hold, Hold], names: list[str]) -> None:
-    """Add every product of two fragments to the block, in serpentine order.
+def multiply(frame: CudaFrame, target: str, holds: tuple[Hold, Hold], names: list[str], along: str = "") -> None:
+    """Add every product of two fragments to the block, in serpentine order; `along` is the index of left's step.
 
     Each row begins with the column at which the one before ended, whose register the multiplier still holds.
     """
@@ -146,7 +149,7 @@ def multiply(frame: CudaFrame, target: str, holds: tuple[Hold, Hold], names: lis
         for hold, counter in zip(holds, (i, j))
         if hold.each > 1
     ]
-    lines = [f"{target}{left}{right} += {names[0]}{left} * {names[1]}{right};"]
+    lines = [f"{target}{left}{right} += {names[0]}{left}{along} * {names[1]}{right};"]
     if turns:
         last = frame.c(Binary("-", columns.each_expr, Number(1)))
         lines.insert(0, f"const int {column} = {i} % 2 ? {last} - {j} : {j};")

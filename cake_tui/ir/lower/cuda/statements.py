@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cake_tui.ir.expr import Binary, Name, Number, Ref
+from cake_tui.ir.lower.cuda.along import lower_along, lower_over_wait, reads_over, run_along, steps_of
 from cake_tui.ir.lower.cuda.assignments import Map
 from cake_tui.ir.lower.cuda.asynchronous import (
     arrive_after_copies,
@@ -109,6 +110,16 @@ def _for(frame: CudaFrame, loop: For) -> None:
     product = reads_ahead(frame, loop)
     if product is not None:
         lower_read_ahead(frame, loop, product)
+        return
+    over = reads_over(frame, loop)
+    if over is not None:
+        with frame.writer.scope():
+            lower_over_wait(frame.child(), loop, over, lower_body)
+        return
+    steps = steps_of(frame, loop) if loop.stages is None else None
+    vector = 1 if steps is None else run_along(frame, loop, steps)
+    if steps is not None and vector > 1:
+        lower_along(frame, loop, steps, vector)
         return
     inner.declare(name, loop.start, frame.behind_last(loop))
     if loop.unroll is not None:

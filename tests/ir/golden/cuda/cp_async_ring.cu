@@ -102,20 +102,23 @@ extern "C" __global__ void __launch_bounds__(256) main_(const float *__restrict_
       }
     }
     cp_async_commit();
-    #pragma unroll 8
-    for (int kk = 0; kk < BK; ++kk) {
-      float left[4];
+    #pragma unroll 2
+    for (int kk = 0; kk < BK; kk += 4) {
+      float left[4][4];
       #pragma unroll
       for (int ii = 0; ii < 4; ++ii)
-        left[ii] = a_tile[(slot * BM + ty * 4 + ii) * (BK + 4) + kk];
-      float right[4];
-      load_vector<4>(&right[0], &b_tile[(slot * BK + kk) * BN + tx * 4]);
+        load_vector<4>(left[ii], &a_tile[(slot * BM + ty * 4 + ii) * (BK + 4) + kk]);
       #pragma unroll
-      for (int ii = 0; ii < 4; ++ii) {
+      for (int step = 0; step < 4; ++step) {
+        float right[4];
+        load_vector<4>(&right[0], &b_tile[(slot * BK + kk + step) * BN + tx * 4]);
         #pragma unroll
-        for (int jj = 0; jj < 4; ++jj) {
-          const int column = ii % 2 ? 3 - jj : jj;
-          acc[ii][column] += left[ii] * right[column];
+        for (int ii = 0; ii < 4; ++ii) {
+          #pragma unroll
+          for (int jj = 0; jj < 4; ++jj) {
+            const int column = ii % 2 ? 3 - jj : jj;
+            acc[ii][column] += left[ii][step] * right[column];
+          }
         }
       }
     }

@@ -178,24 +178,27 @@ extern "C" __global__ void __launch_bounds__(384, 1) main_(const float *__restri
         full_a_phase ^= 1u << slot;
         barrier_wait(&full_b[slot], full_b_phase >> slot & 1);
         full_b_phase ^= 1u << slot;
-        #pragma unroll 8
-        for (int kk = 0; kk < BK; ++kk) {
-          float left[8];
+        #pragma unroll 2
+        for (int kk = 0; kk < BK; kk += 4) {
+          float left[8][4];
           #pragma unroll
           for (int ii = 0; ii < 8; ++ii) {
             const int at = (ii / 4) * 64 + ty * 4 + ii % 4;
-            left[ii] = a_tile[(slot * BM + at) * BK + kk];
+            load_vector<4>(left[ii], &a_tile[(slot * BM + at) * BK + kk]);
           }
-          float right[8];
           #pragma unroll
-          for (int ii = 0; ii < 8; ii += 4)
-            load_vector<4>(&right[ii], &b_tile[(slot * BK + kk) * BN + ii * 16 + tx * 4]);
-          #pragma unroll
-          for (int ii = 0; ii < 8; ++ii) {
+          for (int step = 0; step < 4; ++step) {
+            float right[8];
             #pragma unroll
-            for (int jj = 0; jj < 8; ++jj) {
-              const int column = ii % 2 ? 7 - jj : jj;
-              acc[ii][column] += left[ii] * right[column];
+            for (int ii = 0; ii < 8; ii += 4)
+              load_vector<4>(&right[ii], &b_tile[(slot * BK + kk + step) * BN + ii * 16 + tx * 4]);
+            #pragma unroll
+            for (int ii = 0; ii < 8; ++ii) {
+              #pragma unroll
+              for (int jj = 0; jj < 8; ++jj) {
+                const int column = ii % 2 ? 7 - jj : jj;
+                acc[ii][column] += left[ii][step] * right[column];
+              }
             }
           }
         }

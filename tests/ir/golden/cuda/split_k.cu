@@ -61,20 +61,23 @@ extern "C" __global__ void __launch_bounds__(256) partial(const float *__restric
     copy_vector<4>(&a_tile[a_row * (BK + 4) + a_col], &a[(m * BM + a_row) * K + k * BK + a_col]);
     copy_vector<4>(&b_tile[b_row * BN + b_col], &b[(k * BK + b_row) * N + n * BN + b_col]);
     __syncthreads();
-    #pragma unroll 8
-    for (int kk = 0; kk < BK; ++kk) {
-      float left[4];
+    #pragma unroll 2
+    for (int kk = 0; kk < BK; kk += 4) {
+      float left[4][4];
       #pragma unroll
       for (int ii = 0; ii < 4; ++ii)
-        left[ii] = a_tile[(ty * 4 + ii) * (BK + 4) + kk];
-      float right[4];
-      load_vector<4>(&right[0], &b_tile[kk * BN + tx * 4]);
+        load_vector<4>(left[ii], &a_tile[(ty * 4 + ii) * (BK + 4) + kk]);
       #pragma unroll
-      for (int ii = 0; ii < 4; ++ii) {
+      for (int step = 0; step < 4; ++step) {
+        float right[4];
+        load_vector<4>(&right[0], &b_tile[(kk + step) * BN + tx * 4]);
         #pragma unroll
-        for (int jj = 0; jj < 4; ++jj) {
-          const int column = ii % 2 ? 3 - jj : jj;
-          acc[ii][column] += left[ii] * right[column];
+        for (int ii = 0; ii < 4; ++ii) {
+          #pragma unroll
+          for (int jj = 0; jj < 4; ++jj) {
+            const int column = ii % 2 ? 3 - jj : jj;
+            acc[ii][column] += left[ii][step] * right[column];
+          }
         }
       }
     }

@@ -164,24 +164,27 @@ extern "C" __global__ void __launch_bounds__(384, 1) main_(const float *__restri
       full_a_phase ^= 1u << slot;
       barrier_wait(&full_b[slot], full_b_phase >> slot & 1);
       full_b_phase ^= 1u << slot;
-      #pragma unroll 8
-      for (int kk = 0; kk < BK; ++kk) {
-        float left[8];
+      #pragma unroll 2
+      for (int kk = 0; kk < BK; kk += 4) {
+        float left[8][4];
         #pragma unroll
         for (int i = 0; i < 8; ++i) {
           const int at = (i / 4) * 64 + ty * 4 + i % 4;
-          left[i] = a_tile[swizzled<64, 4>((slot * BM + at) * BK + kk)];
+          load_vector<4>(left[i], &a_tile[swizzled<64, 4>((slot * BM + at) * BK + kk)]);
         }
-        float right[8];
         #pragma unroll
-        for (int i = 0; i < 8; i += 4)
-          load_vector<4>(&right[i], &b_tile[(slot * BK + kk) * BN + i * 16 + tx * 4]);
-        #pragma unroll
-        for (int i = 0; i < 8; ++i) {
+        for (int step = 0; step < 4; ++step) {
+          float right[8];
           #pragma unroll
-          for (int jj = 0; jj < 8; ++jj) {
-            const int column = i % 2 ? 7 - jj : jj;
-            acc[i][column] += left[i] * right[column];
+          for (int i = 0; i < 8; i += 4)
+            load_vector<4>(&right[i], &b_tile[(slot * BK + kk + step) * BN + i * 16 + tx * 4]);
+          #pragma unroll
+          for (int i = 0; i < 8; ++i) {
+            #pragma unroll
+            for (int jj = 0; jj < 8; ++jj) {
+              const int column = i % 2 ? 7 - jj : jj;
+              acc[i][column] += left[i][step] * right[column];
+            }
           }
         }
       }
