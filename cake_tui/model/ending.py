@@ -79,18 +79,18 @@ def _screened(history: History, row: Row) -> str:
     mates = [one for one in _round(history, row) if one.predicted_us is not None and one.outcome != "Screened"]
     passed = [one for one in mates if not one.audit]
     share = _setting(history, "audit", 0.1)
-    drawn = f"; {share:.0%} of such are run all the same" if share else ""
+    drawn = f"; {100 * share:g} % of such are run all the same" if share else ""
     if row.predicted_us is None:
-        return f"the cost model expects others of its round to be faster: it was not built{drawn}"
+        return f"the cost model expects others of its round to be faster: not built{drawn}"
     last = max(passed, key=lambda one: one.predicted_us or 0.0, default=None)
     if last is None or not last.predicted_us or last.predicted_us >= row.predicted_us:
-        held = "behind those that went on"
+        held = "others of its round being faster or the only ones of their structure"
     else:
         more = row.predicted_us / last.predicted_us
-        held = f"{_times(more)} the slowest predicted of those that went on (#{last.number}, {_us(last.predicted_us)})"
+        held = f"{_times(more)} the slowest prediction that went on (#{last.number}, {_us(last.predicted_us)})"
     audits = ", ".join(f"#{one.number}" for one in mates if one.audit)
     drawn += f" (in this round {audits})" if audits and drawn else ""
-    return f"the cost model predicts {_us(row.predicted_us)}, {held}: it was not built{drawn}"
+    return f"predicted {_us(row.predicted_us)} by the cost model, {held}: not built{drawn}"
 
 
 def _round(history: History, row: Row) -> list[Row]:

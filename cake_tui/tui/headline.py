@@ -114,7 +114,7 @@ def _timed_beside(view: View) -> str:
     beside = view.trail.timed_beside
     if beside is None:
         return ""
-    return "timed again" if beside == view.history.incumbent else f"timed again beside #{beside}"
+    return "timed again" if beside == view.history.incumbent else f"timed beside #{beside}"
 
 
 def _what(view: View) -> list[Part]:

@@ -151,9 +151,11 @@ def test_a_run_acts_once_or_never_on_what_a_killed_viewer_sent_and_the_next_view
     assert f"note-{fatal.index(1):03}-" not in taken
     assert f"note-{fatal.index(steps):03}-" in taken
     assert not events(session, ev.RequestRefused)
-    with PtyTerminal("attach", "a", "--sessions", str(session.parent), rows=100) as terminal:
+    with PtyTerminal("attach", "a", "--sessions", str(session.parent), rows=300) as terminal:
         terminal.wait_for("candidates")
-        terminal.send("7z/note-")
+        terminal.send("7")
+        terminal.settle(quiet=0.3)
+        terminal.send("/note-\r")
         terminal.wait_for(taken[-1])
         terminal.settle(quiet=0.5)
         assert sorted(set(re.findall(r"note-\d{3}-", terminal.text()))) == sorted(taken)

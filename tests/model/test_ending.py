@@ -94,8 +94,8 @@ def test_a_screened_candidate_says_its_prediction_and_what_it_was_held_against()
         planned(4, 400.0, round_number=4, audit=True), planned(5, None, round_number=4), screened(6, 180.0, 4),
     )  # fmt: skip
     told = meaning_of(history, history.rows[6])
-    assert "predicts 180 us, 1.50 times the slowest predicted of those that went on (#3, 120 us)" in told
-    assert "10% of such are run all the same (in this round #4)" in told
+    assert "predicted 180 us by the cost model, 1.50 times the slowest prediction that went on (#3, 120 us)" in told
+    assert "10 % of such are run all the same (in this round #4)" in told
     assert reason_of(history.rows[6]) == ""
 
 

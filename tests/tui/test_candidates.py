@@ -287,10 +287,11 @@ def test_the_run_is_stopped_only_by_its_name(sample: Sample) -> None:
 
     async def script(app: CakeApp, pilot: Pilot[int]) -> None:
         await press(app, pilot, "Q")
-        assert "type first to stop the run" in text_of(app)
-        assert "cake-tui resume first" in " ".join(text_of(app).split())
+        seen = " ".join(text_of(app).replace("│", " ").split())
+        assert 'To stop the run, type its name, without the quotes: "first"' in seen
+        assert '"cake-tui resume first" goes on with it' in seen
         await press(app, pilot, *"yes", "enter")
-        assert "not stopped: the run's name is first" in text_of(app)
+        assert 'not stopped: you typed "yes", the run\'s name is "first"' in text_of(app)
         assert requests_of(sample) == []
         await press(app, pilot, "Q", *"first", "enter")
         assert [request["what"] for request in requests_of(sample)] == ["stop"]

@@ -171,7 +171,7 @@ def _digest(view: View, row: Row, source: Text | None) -> Span:
     if known == "":
         return "the file was changed since it was measured", "warn"
     sha256 = known or row.source_sha256
-    return (figures.digest(sha256), "accent") if sha256 else ("no hash on record", "dim")
+    return (fmt.visible(figures.digest(sha256)), "accent") if sha256 else ("no hash on record", "dim")
 
 
 PLUGIN: type[Pane] = Best

@@ -25,7 +25,7 @@ ORDERS = ("rank", "newest", "time", "gain", "error")
 FILTERS = ("all", "measured", "accepted", "failed", "rejected", "screened", "repeated", "injected")
 BEHIND = 1e15  # a place behind all that have a value; numbers added to it stay exact
 NARROW = 4  # cells in which an outcome is its glyph alone
-_HEADS = {"moves": "  moves", "": "  outcome"}
+_HEADS = {"moves": "  base → moves", "": "  outcome"}
 
 
 class Board(Pane):
@@ -286,7 +286,15 @@ def _row(row: Row, rank: str, columns: list[tuple[str, int, bool]], view: View, 
         "moves": ("  " + _path(row, view.history), "" if row.time_us is not None else "dim"),
     }
     mark = "!" if chosen else ""
+    if row.time_us is None and row.outcome is not None:  # its figures are blank: there is room for the reason
+        columns = _merged(columns)
     return tuple((fmt.pad(cells[name][0], size, right), cells[name][1] + mark) for name, size, right in columns)
+
+
+def _merged(columns: list[tuple[str, int, bool]]) -> list[tuple[str, int, bool]]:
+    """The columns of rank, number and outcome, and one of the others' cells."""
+    kept = [column for column in columns if column[0] in ("rank", "no", "")]
+    return [*kept, ("moves", sum(size for name, size, _ in columns if name not in ("rank", "no", "")), False)]
 
 
 def _time(row: Row, epoch: int) -> str:
@@ -297,12 +305,12 @@ def _time(row: Row, epoch: int) -> str:
 
 
 def _path(row: Row, history: History) -> str:
-    """What it did, from which base; a failure adds why."""
+    """From which base, what it did; a failure adds why."""
     if row.number == 0:
         return "start"
     told = "" if row.time_us is not None else reason_of(row) or meaning_of(history, row) * (row.outcome is not None)
     why = f"  {fmt.visible(told, 200)}" if told else ""
-    return f"{fmt.visible(row.proposal.text, 200)} ← #{row.proposal.base}{why}"
+    return f"#{row.proposal.base} → {fmt.visible(row.proposal.text, 200)}{why}"
 
 
 PLUGIN: type[Pane] = Board

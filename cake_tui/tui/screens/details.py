@@ -108,7 +108,8 @@ class Details(Dialog):
         known = self.view.files.identity(own)
         sha256 = row.source_sha256 if known is None else known
         told = figures.digest(sha256) if sha256 else "changed since it was measured" if known == "" else "no hash"
-        head = [_dim(f"{own.path.name}, {figures.count(own.text.count(chr(10)))} lines, {told}")]
+        lines = figures.count(own.text.count("\n"))
+        head = [_dim(f"{own.path.name}, {lines} lines, {fmt.visible(told)}")]
         if self.as_diff:
             base = self.view.files.source(row.proposal.base)
             if base is None or row.number == 0:
