@@ -125,3 +125,26 @@ def test_an_opaque_program_is_held_to_the_launch_limits() -> None:
     assert (
         verify(msgspec.structs.replace(program, grid=(), block=(parse_expr("32"),), smem_bytes=parse_expr("0"))) == ()
     )
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"grid": "0"}, "launch.grid.x"),
+        ({"block": "BM - 64"}, "launch.block.x"),
+        ({"block": "-1"}, "launch.block.x"),
+        ({"smem_bytes": "0 - BM"}, "launch.smem_bytes"),
+        ({"grid": "inf"}, "inf is not a whole number"),
+        ({"block": "BM/0"}, "BM/0"),
+        ({"grid": "1/3"}, "not a whole number"),
+    ],
+    ids=str,
+)
+def test_an_opaque_launch_of_nothing_or_of_no_number_is_refused(changed: dict[str, str], says: str) -> None:
+    texts = {"grid": "1", "block": "32", "smem_bytes": "0", **changed}
+    program = Opaque(
+        name="k", target="cuda", arch="sm_90a", source="", entry="k", sizes=(), knobs=(("BM", 64),), buffers=(),
+        grid=(parse_expr(texts["grid"]),), block=(parse_expr(texts["block"]),),
+        smem_bytes=parse_expr(texts["smem_bytes"]),
+    )  # fmt: skip
+    assert any(says in one.text for one in verify(program, H200))

@@ -29,7 +29,7 @@ def evaluate(expr: Expr, names: Mapping[str, Value]) -> Value:
 def evaluate_int(expr: Expr, names: Mapping[str, Value]) -> int:
     """Return a whole value; raises EvaluationError where it is none (a tile that does not divide its size)."""
     found = evaluate(expr, names)
-    if isinstance(found, bool) or int(found) != found:
+    if isinstance(found, bool) or (isinstance(found, float) and not found.is_integer()):
         raise EvaluationError(f"{show(expr)} is {found}, not a whole number")
     return int(found)
 

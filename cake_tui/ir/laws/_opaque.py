@@ -28,9 +28,12 @@ def check_opaque(program: Opaque, device: Device | None) -> Iterator[Diagnostic]
     except EvaluationError as error:
         yield Diagnostic(NAME, "launch", str(error), "expressions over sizes and knobs")
         return
-    for axis, extent in zip("xyz", grid):
-        if extent < 1:
-            yield Diagnostic(NAME, f"launch.grid.{axis}", f"{extent}", "at least 1", nearest="1")
+    for what, extents in (("grid", grid), ("block", block)):
+        for axis, extent in zip("xyz", extents):
+            if extent < 1:
+                yield Diagnostic(NAME, f"launch.{what}.{axis}", f"{extent}", "at least 1", nearest="1")
+    if smem < 0:
+        yield Diagnostic(NAME, "launch.smem_bytes", f"{smem}", "at least 0", nearest="0")
     if program.target != "cuda":
         return
     stated = device.threads_per_block if device is not None else 0
@@ -43,7 +46,7 @@ def check_opaque(program: Opaque, device: Device | None) -> Iterator[Diagnostic]
 
 def _whole(expr: Expr, names: dict[str, int | float]) -> int:
     value = evaluate(expr, names)
-    if value != int(value):
+    if not math.isfinite(value) or value != int(value):
         raise EvaluationError(f"{value} is not a whole number")
     return int(value)
 

@@ -154,8 +154,10 @@ def _counts(statement: ir.Statement) -> Iterator[tuple[str, Expr, int]]:
 
 @lru_cache(maxsize=1 << 12)
 def _inner(statement: ir.Statement) -> tuple[tuple[Expr, int | None], ...]:
-    """Loop bounds and indices, and the lengths of tiles with the least that makes sense."""
-    found: list[tuple[Expr, int | None]] = []
+    """Loop bounds, indices and slots, and the lengths of tiles with the least that makes sense."""
+    completes = getattr(statement, "completes", None)
+    slots = (getattr(statement, "slot", None), None if completes is None else completes.slot)
+    found: list[tuple[Expr, int | None]] = [(slot, None) for slot in slots if slot is not None]
     if isinstance(statement, ir.For):
         found += [(statement.start, None), (statement.stop, None)]
     for ref in (*reads(statement), *writes(statement)):

@@ -81,11 +81,11 @@ def plan_of_template(program: Opaque, shape: Shape, *, sizes_passed: bool) -> La
     numbers = {name: value for name, value in names.items() if not isinstance(value, str)}
 
     def whole(exprs: Sequence[Expr]) -> tuple[int, int, int]:
-        return _three([int(evaluate(expr, numbers)) for expr in exprs])
+        return _three([_floor(evaluate(expr, numbers)) for expr in exprs])
 
     try:
         grid, block = whole(program.grid), whole(program.block)
-        smem = int(evaluate(program.smem_bytes, numbers))
+        smem = _floor(evaluate(program.smem_bytes, numbers))
     except EvaluationError as error:
         raise refuse("launch", "launch", str(error), "expressions over sizes and knobs", step="lower") from None
     arguments = tuple(Argument("buffer", buffer.name) for buffer in program.buffers)
@@ -100,6 +100,12 @@ def check_shapes(sizes: Mapping[str, int | None], shapes: Sequence[Shape]) -> No
         for name, value in shape.sizes:
             if sizes.get(name) not in (None, value):
                 raise ValueError(f"{name} is the constant {sizes[name]}, the shape has {value}")
+
+
+def _floor(value: int | float) -> int:
+    if not math.isfinite(value):
+        raise EvaluationError(f"{value} is no number of blocks, threads or bytes")
+    return int(value)
 
 
 def _three(extents: list[int]) -> tuple[int, int, int]:
