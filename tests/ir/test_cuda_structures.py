@@ -104,6 +104,22 @@ def test_padding_that_breaks_wide_copies_is_not_hidden() -> None:
     assert {found.law for found in laws.verify(text.parse(wide), H200)} == {"alignment"}
 
 
+@pytest.mark.parametrize("depth", [1, 33, 1000, 1024, 4097])
+@pytest.mark.parametrize("stages", [2, 4, 6])
+def test_groups_of_warps_take_blocks_of_k_in_turn(depth: int, stages: int) -> None:
+    # Their loops start and step differently: long ones, of which laws look at a part, must still fit together.
+    for fragments in (1, 2):
+        program = _program("warp_specialized", (256, 256, depth), slice_k=2, stages=stages, fragments=fragments)
+        assert laws.verify(program, H200) == ()
+
+
+def test_groups_of_warps_with_unequal_slots_are_refused() -> None:
+    with pytest.raises(Ended) as caught:
+        _program("warp_specialized", (256, 256, 1024), slice_k=2, stages=5)
+    assert isinstance(caught.value.outcome, Rejected)
+    assert caught.value.outcome.diagnostics[0].nearest == "4"
+
+
 def test_bulk_copies_need_sm_90() -> None:
     old = msgspec.structs.replace(H200, arch="sm_80", capability=80)
     assert "tma" not in dict(ir.default_schedule(matmul(64, 64, 64), "warp_specialized", "cuda", old).knobs)
