@@ -1,14 +1,18 @@
-"""A barrier's slot is that of the ring it speaks of: waits before its use, arrives after, expects with its copies."""
+"""A barrier's slot is that of the ring it speaks of: waits before its use, arrives after, expects with its copies.
+
+A pipeline is as deep as its rings.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from cake_tui.ir import program as ir
-from cake_tui.ir.expr import names_in
+from cake_tui.ir.expr import Name, names_in
 from cake_tui.ir.laws._clashes import clashes_of, line_of
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._subject import Subject
+from cake_tui.ir.walk import reads, walk_body, writes
 from cake_tui.model.diagnostic import Diagnostic
 
 NAME = "slots-agree"
@@ -26,6 +30,36 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
             f"the index that the statements around it use for the ring of {clash.buffer}",
         )
     yield from _fixed_slots(subject)
+    yield from _depths(subject)
+
+
+def _depths(subject: Subject) -> Iterator[Diagnostic]:
+    """A pipeline goes round as many slots as the rings have that its variable indexes."""
+    for path, loop in subject.sites:
+        if not isinstance(loop, ir.For) or loop.stages is None:
+            continue
+        stages, buffers = subject.number(loop.stages), subject.buffers(path[0])
+        used = {
+            ref.buffer
+            for statement in walk_body(loop.body)
+            for ref in (*reads(statement), *writes(statement))
+            if ref.indices and ref.indices[0] == Name(loop.variable)
+        }
+        for name in sorted(used):
+            buffer = buffers[name]
+            depth = subject.number(buffer.shape[0])
+            if buffer.ring and buffer.space == "shared" and depth != stages:
+                yield subject.refuse(
+                    NAME,
+                    path,
+                    f"pipeline_stage is {stages}, and {name}, which {loop.variable} goes round, has {depth} slots",
+                    f"pipeline_stage {depth}",
+                    nearest=str(depth),
+                    limit=f"slots:{name}",
+                    asked=float(stages),
+                    available=float(depth),
+                    unit="slots",
+                )
 
 
 def _fixed_slots(subject: Subject) -> Iterator[Diagnostic]:
