@@ -44,7 +44,7 @@ class WithoutTorch:
 def timed_thrice(session: Session, reply: EvaluatorReply) -> list[str]:
     """Have one engine time the peers three times; return who was asked."""
     with session.context(Listed()) as ctx:
-        executor = ctx.executor = WithoutTorch(ctx.executor, reply)  # type: ignore[assignment]
+        executor = ctx.executor = WithoutTorch(ctx.executor, reply)
         for _ in range(3):
             for event in compare.peers(ctx, pairs=2):
                 session.record(event)

@@ -284,7 +284,7 @@ def test_a_source_on_its_way_is_not_evaluated_in_the_next_round_as_well(tmp_path
 def test_a_device_lost_with_two_rounds_under_way_loses_neither(tmp_path: Path) -> None:
     session = Session(tmp_path, SLOW_COMPILER, candidates=7, round=2, screen=False, trial_rounds=0)
     with session.context(registry.load("agents", "random")({})) as ctx:
-        ctx.executor = Flaky(ctx.executor, TimePairs, after=12)  # type: ignore[assignment]
+        ctx.executor = Flaky(ctx.executor, TimePairs, after=12)
         flying: list[int] = []
         for event in loop.run(ctx):
             if isinstance(session.record(event), ev.PausedByGuard):
