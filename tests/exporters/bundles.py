@@ -17,7 +17,7 @@ CONTRACTION = {"c": "M=33,N=47,K=65", "cuda": "M=190,N=132,K=260"}
 
 
 def cpu() -> Device:
-    device = registry.load("backends", "simulated").devices()[0]
+    device: Device = registry.load("backends", "simulated").devices()[0]
     return msgspec.structs.replace(device, kind="cpu", name="a CPU", cores=2)
 
 
