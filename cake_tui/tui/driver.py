@@ -80,7 +80,7 @@ class TerminalDriver(LinuxDriver):
                 columns, lines = os.get_terminal_size(descriptor)
                 if columns > 0 and lines > 0:
                     return columns, lines
-        return super()._get_terminal_size()  # type: ignore[no-any-return]
+        return super()._get_terminal_size()
 
     def start_application_mode(self) -> None:
         """Begin, and remember the line discipline that we need."""
