@@ -67,7 +67,7 @@ class WarpSpecialized:
             *ring_knobs(problem, device, BLOCKS),
             Knob("loaders", (1, 2, 4, 8), 4),
             Knob("slice_k", SLICES, 1),
-            Knob("fragments", FRAGMENTS, 1),
+            Knob("fragments", FRAGMENTS, 2),
         )
         return (*found, Knob("tma", (False, True), False)) if device.capability >= TMA_SINCE else found
 

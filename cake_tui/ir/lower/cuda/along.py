@@ -222,4 +222,4 @@ def _multiply_here(frame: CudaFrame, reads: _Reads, vector: int) -> None:
     left = f"{reads.names[0]}[{kk if vector == 1 else f'{kk} / {vector}'} % {FRAGMENTS}]"
     right = f"{reads.names[1]}[{kk if vector == 1 else reads.step} % {FRAGMENTS}]"
     along = f"[{reads.step}]" if vector > 1 else ""
-    multiply(frame, reads.product.target.buffer, reads.holds, [left, right], along)
+    multiply(frame, reads.product.target.buffer, reads.holds, [left, right], along, serpentine=True)

@@ -57,7 +57,7 @@ def lower_read_ahead(frame: CudaFrame, loop: For, product: Contract) -> None:
             with writer.block(f"if ({inner.c(later)} < {stop})"):
                 _load(inner, product, names, later, f"({inner.c(later)}) % {stages}", name)
             here = [f"{side}[{name} % {stages}]" for side in names]
-            multiply(inner, product.target.buffer, (rows, columns), here)
+            multiply(inner, product.target.buffer, (rows, columns), here, serpentine=True)
 
 
 def _load(frame: CudaFrame, product: Contract, names: list[str], step: Expr, slot: str, variable: str) -> None:

@@ -134,14 +134,23 @@ def _width(frame: CudaFrame, tile: Shaped, hold: Hold, axis: TileAxis, tests: li
     return vector
 
 
-def multiply(frame: CudaFrame, target: str, holds: tuple[Hold, Hold], names: list[str], along: str = "") -> None:
-    """Add every product of two fragments to the block, in serpentine order; `along` is the index of left's step.
+def multiply(
+    frame: CudaFrame,
+    target: str,
+    holds: tuple[Hold, Hold],
+    names: list[str],
+    along: str = "",
+    *,
+    serpentine: bool = False,
+) -> None:
+    """Add every product of two fragments to the block; `along` is the index of left's step.
 
-    Each row begins with the column at which the one before ended, whose register the multiplier still holds.
+    In serpentine order each row begins with the column at which the one before ended, whose register the multiplier
+    still holds: that wins where fragments wait in registers, and costs 3 % where each is multiplied as it is read.
     """
     rows, columns = holds
     i, j = frame.fresh(*counters_of(frame, 2))
-    turns = rows.each > 1 and columns.each > 1
+    turns = serpentine and rows.each > 1 and columns.each > 1
     (column,) = frame.fresh("column") if turns else (j,)
     left, right = (f"[{i}]" if rows.each > 1 else ""), (f"[{column}]" if columns.each > 1 else "")
     heads = [

@@ -115,10 +115,8 @@ extern "C" __global__ void __launch_bounds__(256) main_(const float *__restrict_
         #pragma unroll
         for (int ii = 0; ii < 4; ++ii) {
           #pragma unroll
-          for (int jj = 0; jj < 4; ++jj) {
-            const int column = ii % 2 ? 3 - jj : jj;
-            acc[ii][column] += left[ii][step] * right[column];
-          }
+          for (int jj = 0; jj < 4; ++jj)
+            acc[ii][jj] += left[ii][step] * right[jj];
         }
       }
     }

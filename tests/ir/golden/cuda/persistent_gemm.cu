@@ -195,10 +195,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) main_(const float *__restri
             #pragma unroll
             for (int ii = 0; ii < 8; ++ii) {
               #pragma unroll
-              for (int jj = 0; jj < 8; ++jj) {
-                const int column = ii % 2 ? 7 - jj : jj;
-                acc[ii][column] += left[ii][step] * right[column];
-              }
+              for (int jj = 0; jj < 8; ++jj)
+                acc[ii][jj] += left[ii][step] * right[jj];
             }
           }
         }

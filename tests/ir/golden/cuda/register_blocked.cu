@@ -88,10 +88,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) main_(const float *__restr
       #pragma unroll
       for (int i = 0; i < RM; ++i) {
         #pragma unroll
-        for (int jj = 0; jj < RN; ++jj) {
-          const int column = i % 2 ? RN - 1 - jj : jj;
-          acc[i][column] += x[i] * z[column];
-        }
+        for (int jj = 0; jj < RN; ++jj)
+          acc[i][jj] += x[i] * z[jj];
       }
     }
     __syncthreads();

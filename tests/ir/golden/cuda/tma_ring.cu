@@ -181,10 +181,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) main_(const float *__restri
           #pragma unroll
           for (int i = 0; i < 8; ++i) {
             #pragma unroll
-            for (int jj = 0; jj < 8; ++jj) {
-              const int column = i % 2 ? 7 - jj : jj;
-              acc[i][column] += left[i][step] * right[column];
-            }
+            for (int jj = 0; jj < 8; ++jj)
+              acc[i][jj] += left[i][step] * right[jj];
           }
         }
       }
