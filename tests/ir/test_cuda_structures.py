@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 
@@ -111,6 +113,27 @@ def test_groups_of_warps_take_blocks_of_k_in_turn(depth: int, stages: int) -> No
     for fragments in (1, 2):
         program = _program("warp_specialized", (256, 256, depth), slice_k=2, stages=stages, fragments=fragments)
         assert laws.verify(program, H200) == ()
+
+
+@pytest.mark.parametrize("fragments", [1, 2])
+@pytest.mark.parametrize("tma", [False, True])
+def test_groups_of_warps_share_one_loop(tma: bool, fragments: int) -> None:
+    # Two copies of a long unrolled loop do not fit into the cache of instructions: half the speed on the H200.
+    program = _program("warp_specialized", (256, 256, 1024), slice_k=2, tma=tma, fragments=fragments)
+    source = ir.lower(program, "cuda", H200.arch, matmul(256, 256, 1024).shapes).source
+    assert len(re.findall(r"for \(int kb = group; .*; kb \+= slice_k\)", source)) == 1
+    assert len(re.findall(r"^ *acc\w*(?:\[\w+\])* \+= left", source, re.MULTILINE)) == 1
+    assert source.index("kb += slice_k") < source.index("if (group == 0)") < source.index("&sums1[")
+
+
+def test_roles_that_differ_keep_code_of_their_own() -> None:
+    written = text.render(_program("warp_specialized", (256, 256, 1024), slice_k=2, fragments=1))
+    first = written.index("for kb in 1..")
+    apart = written[:first] + written[first:].replace("for kb in 1..", "for kb in 3..", 1)
+    source = ir.lower(text.parse(apart), "cuda", H200.arch, matmul(256, 256, 1024).shapes).source
+    assert "for (int kb = 0;" in source
+    assert "for (int kb = 3;" in source
+    assert "group" not in source.split("--- kernel ---")[1]
 
 
 def test_groups_of_warps_with_unequal_slots_are_refused() -> None:

@@ -33,12 +33,13 @@ def legal(program: ir.Program, kept: Container[str]) -> tuple[ir.Program, dict[s
             new[name] = changed
     if not new:
         return program, {}
-    return _renamed(program, new), {changed: name for name, changed in new.items()}
+    return renamed(program, new), {changed: name for name, changed in new.items()}
 
 
-def _renamed(node: T, new: Mapping[str, str]) -> T:
+def renamed(node: T, new: Mapping[str, str]) -> T:
+    """Return a node of a program, or a tuple of them, with other names."""
     if isinstance(node, tuple):
-        return tuple([_renamed(item, new) for item in node])  # type: ignore[return-value]
+        return tuple([renamed(item, new) for item in node])  # type: ignore[return-value]
     if not isinstance(node, msgspec.Struct):
         return node
     holding = _FIELDS.get(type(node), ())
@@ -50,5 +51,5 @@ def _renamed(node: T, new: Mapping[str, str]) -> T:
                 tuple(new.get(name, name) for name in value) if isinstance(value, tuple) else new.get(value, value)
             )
         else:
-            changes[field] = _renamed(value, new)
+            changes[field] = renamed(value, new)
     return msgspec.structs.replace(node, **changes)

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-
-import msgspec
+from collections.abc import Iterable, Mapping, Sequence
 
 from cake_tui.ir.analysis.barriers import starts_open
 from cake_tui.ir.expr import Name, Number
 from cake_tui.ir.lower.cuda.asynchronous import MOST_SLOTS
 from cake_tui.ir.lower.cuda.blocks import open_tiles
 from cake_tui.ir.lower.cuda.frame import CudaFrame, Team
+from cake_tui.ir.lower.cuda.groups import Band, merged, shared_roles
 from cake_tui.ir.lower.cuda.statements import declare_registers, lower_body
 from cake_tui.ir.lower.cuda.threads import declare_threads
+from cake_tui.ir.lower.tiles import ZERO
 from cake_tui.ir.program import WARP, Barrier, Buffer, Declare, Launch, Role, Statement, Wait, WarpRole
 from cake_tui.ir.refusal import refuse
 from cake_tui.ir.walk import walk_body
 
 REGISTERS = 65536  # of a multiprocessor, of which a block of this kind has all
 STEP = 8  # a role's registers are a multiple of it
-
-
-class Band(msgspec.Struct, frozen=True):
-    """The threads of a role: the first one and how many."""
-
-    role: WarpRole
-    first: int
-    count: int
 
 
 def bands_of(frame: CudaFrame, launch: Launch) -> dict[str, Band]:
@@ -80,25 +72,35 @@ def _chain(
     constants: list[tuple[str, str]] = []
     end = 0
     ordered = sorted(roles, key=lambda role: bands[role.name].first)
-    for place, role in enumerate(ordered):
-        band = bands[role.name]
+    for place, group in enumerate(shared_roles(launch, ordered, bands)):
+        band = bands[group[0].name]
+        count = band.count * len(group)
         tests = [f"threadIdx.x >= {band.first}"] if band.first > end else []
-        if band.first + band.count < frame.team.threads:
-            tests.append(f"threadIdx.x < {band.first + band.count}")
+        if band.first + count < frame.team.threads:
+            tests.append(f"threadIdx.x < {band.first + count}")
         if place:
             frame.writer.otherwise()
         test = f"if ({' && '.join(tests)})" if tests else ""
         head = test if place == 0 else f"}} else {test}".rstrip()
-        end = band.first + band.count
+        end = band.first + count
         inner = frame.child()
         with frame.writer.block(head) if head else frame.writer.scope():
-            constants += _role(inner, launch, role, band, buffers)
+            constants += _role(inner, launch, group, band, buffers)
     return constants
 
 
 def _role(
-    frame: CudaFrame, launch: Launch, role: Role, band: Band, buffers: Mapping[str, Buffer]
+    frame: CudaFrame, launch: Launch, group: Sequence[Role], band: Band, buffers: Mapping[str, Buffer]
 ) -> list[tuple[str, str]]:
+    """Lower one role, or several that share their code; `band` is the first one's."""
+    (number,) = frame.fresh("group")
+    role = merged(group, Name(number))
+    counter = f"threadIdx.x - {band.first}" if band.first else "threadIdx.x"
+    if len(group) > 1:
+        of_all = f"({counter})" if band.first else counter
+        frame.writer.line(f"const int {number} = {of_all} / {band.count};")
+        frame.declare(number, ZERO, Number(len(group)))
+        counter = f"{of_all} % {band.count}"
     _set_registers(frame, band)
     count = {"all": band.count, "one warp": WARP, "one thread": 1}[role.who]
     (name,) = frame.fresh(f"{role.name.upper()}_THREADS")
@@ -107,18 +109,17 @@ def _role(
     frame.coordinates = {}
     frame.phases = {}
     if role.who == "all":
-        _body(frame, launch, role, band, buffers)
+        _body(frame, launch, role, counter, buffers)
     else:
         test = "==" if role.who == "one thread" else "<"
         last = band.first + (0 if role.who == "one thread" else WARP)
         with frame.writer.block(f"if (threadIdx.x {test} {last})"):
-            _body(frame, launch, role, band, buffers)
+            _body(frame, launch, role, counter, buffers)
     return [(name, str(count))]
 
 
-def _body(frame: CudaFrame, launch: Launch, role: Role, band: Band, buffers: Mapping[str, Buffer]) -> None:
+def _body(frame: CudaFrame, launch: Launch, role: Role, counter: str, buffers: Mapping[str, Buffer]) -> None:
     declare_phases(frame, launch, role.body)
-    counter = f"threadIdx.x - {band.first}" if band.first else "threadIdx.x"
     own = [
         statement.buffer
         for statement in launch.body
