@@ -153,10 +153,9 @@ def test_a_run_acts_once_or_never_on_what_a_killed_viewer_sent_and_the_next_view
     assert not events(session, ev.RequestRefused)
     with PtyTerminal("attach", "a", "--sessions", str(session.parent), rows=300) as terminal:
         terminal.wait_for("candidates")
-        terminal.send("7")
-        terminal.settle(quiet=0.3)
-        terminal.send("/note-\r")
-        terminal.wait_for("/note- · events · UTC")  # all of the record is searched
-        terminal.settle(quiet=0.5)
+        for keys, shown in (("7", "━ 7 log"), ("/", "/ filter by words"), ("note-", "/note- · "), ("\r", "/note- · ")):
+            terminal.send(keys)
+            terminal.wait_for(shown)
+        terminal.read(2.0)  # the record is searched in slices
         assert sorted(set(re.findall(r"note-\d{3}-", terminal.text()))) == sorted(taken)
     shell.apart("stop", "a")
