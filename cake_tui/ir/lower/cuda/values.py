@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 from cake_tui.ir.expr import (
@@ -27,6 +28,7 @@ from cake_tui.ir.program import DTYPE_BYTES
 from cake_tui.ir.refusal import refuse
 
 _ATOM = 99
+SWIZZLE_ROWS = 8  # of its own bytes each, until its pattern begins anew
 _LOGIC = {"and": "&&", "or": "||"}
 _OWN = ("relu", "gelu_erf", "gelu_tanh", "silu", "sigmoid", "square")  # the prelude's, for float and double
 _LIBRARY = {
@@ -210,8 +212,31 @@ class Values:
 
 
 def memory_index(frame: CudaFrame, tile: Shaped, where: Expr) -> str:
-    """Print an index into memory; shared tiles with a swizzle are permuted, as the hardware does it."""
-    text = frame.c(where)
-    if tile.buffer.space == "shared" and tile.buffer.swizzle:
-        return f"swizzled<{tile.buffer.swizzle}, {DTYPE_BYTES[tile.buffer.dtype]}>({text})"
-    return text
+    """Print an index into memory; shared tiles with a swizzle are permuted, as the hardware does it.
+
+    Whole patterns of a swizzle are added behind it: elements that lie patterns apart share what is permuted.
+    """
+    if tile.buffer.space != "shared" or not tile.buffer.swizzle:
+        return frame.c(where)
+    size = DTYPE_BYTES[tile.buffer.dtype]
+    pattern = SWIZZLE_ROWS * tile.buffer.swizzle // size
+    summands = _summands(frame.tidy(where))
+    whole = [one for one in summands if frame.divides(pattern, one)]
+    inside = [one for one in summands if one not in whole]
+    text = f"swizzled<{tile.buffer.swizzle}, {size}>({frame.c(_sum(inside))})"
+    return f"{frame.c(_sum(whole))} + {text}" if whole else text
+
+
+def _summands(expr: Expr) -> list[Expr]:
+    """Return what a sum adds, products of sums multiplied out."""
+    match expr:
+        case Binary("+", left, right):
+            return [*_summands(left), *_summands(right)]
+        case Binary("*", left, right):
+            return [Binary("*", one, two) for one in _summands(left) for two in _summands(right)]
+        case _:
+            return [expr]
+
+
+def _sum(summands: list[Expr]) -> Expr:
+    return functools.reduce(lambda left, right: Binary("+", left, right), summands, Number(0))

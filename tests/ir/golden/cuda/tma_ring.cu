@@ -170,7 +170,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) main_(const float *__restri
         #pragma unroll
         for (int i = 0; i < 8; ++i) {
           const int at = (i / 4) * 64 + ty * 4 + i % 4;
-          load_vector<4>(left[i], &a_tile[swizzled<64, 4>((slot * BM + at) * BK + kk)]);
+          load_vector<4>(left[i], &a_tile[slot * BM * BK + swizzled<64, 4>(at * BK + kk)]);
         }
         #pragma unroll
         for (int step = 0; step < 4; ++step) {
