@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cake_tui.ir.expr import (
     PRECEDENCE,
@@ -238,5 +237,8 @@ def _summands(expr: Expr) -> list[Expr]:
             return [expr]
 
 
-def _sum(summands: list[Expr]) -> Expr:
-    return functools.reduce(lambda left, right: Binary("+", left, right), summands, Number(0))
+def _sum(summands: Sequence[Expr]) -> Expr:
+    total: Expr = Number(0)
+    for one in summands:
+        total = plus(total, one)
+    return total
