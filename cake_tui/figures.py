@@ -89,5 +89,5 @@ def count(value: int) -> str:
 
 
 def digest(sha256: str) -> str:
-    """The short form of a lowered value's sha256 (source, options, architecture, launches): ``sha256 1f3a5c7e9b0d``."""
-    return f"sha256 {sha256[:12]}"
+    """A lowered value's hash (of source, options, architecture and launches) as people see it: ``kernel id 1f3a5c7e9b0d``."""
+    return f"kernel id {sha256[:12]}"

@@ -76,7 +76,7 @@ def _lines(summary: Summary) -> list[str]:
             f"{figures.duration(best.found_at_s)}: {best.schedule}"
         )
         if best.source_sha256:
-            lines.append(f"kernel is  {figures.digest(best.source_sha256)}, as export and verify name it")
+            lines.append(f"kernel id  {best.source_sha256[:12]}, as the viewer, export and verify name it")
         lines.append(f"lineage    {' < '.join(map(str, best.lineage))}")
     if summary.speedup.baseline is not None:
         lines.append(f"speed-up   {figures.ratio(summary.speedup.baseline)} the baseline")

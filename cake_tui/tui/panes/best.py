@@ -47,7 +47,7 @@ class Best(Pane):
         super().show(view)
 
     def summary(self, view: View) -> Line:
-        """Candidate, structure and hash of the file shown."""
+        """Candidate, structure and kernel id of the file shown."""
         number = view.history.incumbent
         if number is None:
             return ()
@@ -164,14 +164,14 @@ class Best(Pane):
 
 
 def _digest(view: View, row: Row, source: Text | None) -> Span:
-    """The hash that export, verify and show give too; a file that is not the one on record says so."""
+    """The kernel id that export, verify and show give too; a file that is not the one on record says so."""
     if source is None:
         return "no file", "warn"
     known = view.files.identity(source)
     if known == "":
         return "the file was changed since it was measured", "warn"
     sha256 = known or row.source_sha256
-    return (fmt.visible(figures.digest(sha256)), "accent") if sha256 else ("no hash on record", "dim")
+    return (fmt.visible(figures.digest(sha256)), "accent") if sha256 else ("no kernel id on record", "dim")
 
 
 PLUGIN: type[Pane] = Best

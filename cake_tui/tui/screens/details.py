@@ -107,7 +107,7 @@ class Details(Dialog):
             return [_dim("no source on record: it was refused on paper, or its files were pruned")]
         known = self.view.files.identity(own)
         sha256 = row.source_sha256 if known is None else known
-        told = figures.digest(sha256) if sha256 else "changed since it was measured" if known == "" else "no hash"
+        told = figures.digest(sha256) if sha256 else "changed since it was measured" if known == "" else "no kernel id"
         lines = figures.count(own.text.count("\n"))
         head = [_dim(f"{own.path.name}, {lines} lines, {fmt.visible(told)}")]
         if self.as_diff:
