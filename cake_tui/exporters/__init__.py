@@ -25,9 +25,9 @@ class Bundle(msgspec.Struct, frozen=True):
     lineage: tuple[str, ...]  # moves from the baseline to here, oldest first
     time_us: float | None
     throughput_tflops: float | None
-    baseline_us: float | None
     pair_noise: float | None
     max_abs_err: float | None
+    over_baseline: float | None = None  # times as fast as candidate 0, by pairs timed side by side
     peers: dict[str, Peer] = {}
     versions: dict[str, str] = {}
     exported_at: str = ""  # UTC

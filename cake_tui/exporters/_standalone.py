@@ -70,8 +70,8 @@ class Standalone(msgspec.Struct, frozen=True):
             raise UserError(f"the export's provenance is damaged: {error}") from None
         if bundle.lowered.sha256 != stated:
             raise UserError(
-                f"the kernel in the file is not the one it was exported with: sha256 {bundle.lowered.sha256[:12]}, "
-                f"stated {stated[:12]}",
+                "the kernel in the file is not the one it was exported with: "
+                f"{figures.digest(bundle.lowered.sha256)}, stated {str(stated)[:12]}",
                 FOUND_WRONG,
             )
         if not whole:
@@ -99,8 +99,8 @@ class Standalone(msgspec.Struct, frozen=True):
             threads = f", {bundle.device.cores} threads" if self.target == "c" else ""
             where = f"{bundle.device.name}{threads}"
             lines.append(f"measured: {figures.time(bundle.time_us)}{rate} on {where}")
-        if bundle.baseline_us and bundle.time_us:
-            lines.append(f"against the naive baseline: {figures.ratio(bundle.baseline_us / bundle.time_us)} as fast")
+        if bundle.over_baseline:
+            lines.append(f"against the naive baseline: {figures.ratio(bundle.over_baseline)} as fast")
         for name, peer in sorted(bundle.peers.items()):
             threads = f", {peer.threads} threads" if peer.threads else ""
             beside = f"{figures.ratio(peer.ratio, 4)} as fast, timed side by side"

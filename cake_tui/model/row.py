@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeVar
 
 import msgspec
@@ -11,6 +12,7 @@ from cake_tui.model.move import Level, Move, Proposal
 from cake_tui.model.schedule import KnobValue, Schedule
 
 WEIGHT_MIN, WEIGHT_MAX = 0.1, 8.0
+LARGEST_LOG = 700.0  # whose exponential is still a number
 WIN_FACTOR, WIN_BONUS, MISS_FACTOR = 1.5, 0.5, 0.93
 
 
@@ -101,6 +103,14 @@ class Row(msgspec.Struct, omit_defaults=True, gc=False):
     def in_flight(self) -> bool:
         """Planned and not ended."""
         return self.outcome is None
+
+    @property
+    def over_baseline(self) -> float | None:
+        """How many times as fast as candidate 0, through the incumbents that it met; None without a time.
+
+        By the ratios of pairs timed side by side: a time of now over one of a quieter hour says nothing.
+        """
+        return None if self.standing is None else math.exp(min(LARGEST_LOG, self.standing))
 
 
 class Tally(msgspec.Struct, gc=False):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -103,8 +102,8 @@ class State(msgspec.Struct):
 
     @property
     def speedup(self) -> float | None:
-        """Baseline time over the incumbent's; None before there is one."""
-        return self.baseline_us / self.incumbent_us if self.baseline_us and self.incumbent_us else None
+        """How many times as fast as candidate 0 the incumbent is; None before there is one."""
+        return None if self.incumbent is None else self.rows[self.incumbent].over_baseline
 
     @property
     def budget_share(self) -> float:
@@ -128,9 +127,8 @@ class State(msgspec.Struct):
 
     def calm_us(self, row: Row) -> float | None:
         """A row's time as candidate 0's clock would have shown it: by ratios of pairs, so that drift drops out."""
-        if row.standing is None or self.baseline_us is None:
-            return None
-        return self.baseline_us * math.exp(-row.standing)
+        over = row.over_baseline
+        return None if over is None or self.baseline_us is None else self.baseline_us / over
 
     def lineage(self, number: int) -> tuple[int, ...]:
         """The candidate and its bases down to 0, newest first."""

@@ -30,7 +30,7 @@ def reached(goal: Goal, history: History) -> bool:
     if goal.unit == "tflops":
         return (work(history.problem).throughput_tflops(best) or 0.0) >= goal.number
     if goal.unit == "baseline":
-        return (history.baseline_us or 0.0) / best >= goal.number
+        return (history.speedup or 0.0) >= goal.number
     # A peer's ratio counts only when it was timed against this very incumbent.
     ratios = [
         peer.ratio

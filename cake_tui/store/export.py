@@ -44,7 +44,7 @@ def bundle(folder: Path, history: History, candidate: int | None = None, *, allo
         lowered=_lowered(folder, row.number), schedule=row.schedule.text if row.schedule else "",
         lineage=tuple(_step(history, number) for number in reversed(history.lineage(row.number))),
         time_us=time_us, throughput_tflops=work(session.problem).throughput_tflops(time_us),
-        baseline_us=history.baseline_us, pair_noise=history.pair_noise, max_abs_err=row.max_abs_err,
+        over_baseline=row.over_baseline, pair_noise=history.pair_noise, max_abs_err=row.max_abs_err,
         peers={name: peer for name, peer in history.peers.items() if peer.against == row.number},
         versions=session.versions, exported_at=utc_text(time.time()), simulated=simulated,
     )  # fmt: skip

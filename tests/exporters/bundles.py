@@ -43,7 +43,7 @@ def bundle(
         session="first", candidate=12, problem=wanted, device=device,
         lowered=ir.lower(program, device.target, device.arch, wanted.shapes), schedule=schedule.text,
         lineage=("0: start: 150 us", "12: use_packed_panels(): 3.25 us"), time_us=3.25, throughput_tflops=0.0621,
-        baseline_us=150.0, pair_noise=0.004, max_abs_err=1e-6, exported_at="2026-11-29T12:00:00Z",
+        over_baseline=100.0, pair_noise=0.004, max_abs_err=1e-6, exported_at="2026-11-29T12:00:00Z",
         peers={"numpy": Peer(avg_us=4.0, ratio=1.231, against=12, threads=2, version="numpy 2.4")},
         versions={"cake_tui": "0.1.0"},
     )  # fmt: skip

@@ -243,7 +243,7 @@ def test_people_read_figures_provenance_and_how_to_run_it() -> None:
     head = PLUGIN.write(bundle()).split(BEGIN)[0]
     for said in (
         "3.25 us",
-        "46.2×",
+        "100×",
         "numpy 2.4",
         "1.231×",
         "candidate 12",

@@ -271,7 +271,6 @@ def _columns(width: int) -> list[tuple[str, int, bool]]:
 def _row(row: Row, rank: str, columns: list[tuple[str, int, bool]], view: View, chosen: bool) -> Line:
     glyph, word, tone = fmt.outcome_mark(row.ended_as)
     best = row.number == view.history.incumbent
-    speedup = math.exp(min(700.0, row.standing)) if row.standing is not None else None
     wordy = next(size for name, size, _ in columns if not name) > NARROW
     error = "" if row.max_abs_err is None else f"{row.max_abs_err:.1e}"
     cells = {
@@ -280,7 +279,7 @@ def _row(row: Row, rank: str, columns: list[tuple[str, int, bool]], view: View, 
         "": (f"  {glyph} {word}" if wordy else f"  {glyph}", tone),
         "time": (_time(row, view.history.epoch), "goodword" if best else ""),
         "gain": (figures.gain(row.gain) if row.gain is not None and row.number else "", tone if row.verdict else ""),
-        "speed-up": (figures.ratio(speedup) if speedup is not None else "", ""),
+        "speed-up": (figures.ratio(row.over_baseline) if row.over_baseline is not None else "", ""),
         "throughput": (figures.rate(view.flops, row.time_us) if row.time_us and view.flops else "", ""),
         "error": (error, "dim"),
         "moves": ("  " + _path(row, view.history), "" if row.time_us is not None else "dim"),

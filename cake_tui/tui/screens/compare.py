@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from textual.binding import Binding
@@ -68,7 +67,7 @@ def _told(row: Row, view: View) -> dict[str, str]:
         "time": figures.time(row.time_us),
         "throughput": figures.rate(view.flops, row.time_us),
         "gain": f"{figures.gain(row.gain)}{against}" if row.number else "",
-        "over the baseline": figures.ratio(math.exp(min(700.0, row.standing)) if row.standing is not None else None),
+        "over the baseline": figures.ratio(row.over_baseline),
         "predicted": figures.time(row.predicted_us),
         "largest error": error,
         "moves": fmt.visible(row.proposal.text, 200),
