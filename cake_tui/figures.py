@@ -89,5 +89,5 @@ def count(value: int) -> str:
 
 
 def digest(sha256: str) -> str:
-    """A lowered value's hash (of source, options, architecture and launches) as people see it: ``kernel id 1f3a5c7e9b0d``."""
+    """A lowered value's hash (of source, options, architecture and launches) to people: ``kernel id 1f3a5c7e9b0d``."""
     return f"kernel id {sha256[:12]}"

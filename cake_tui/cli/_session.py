@@ -44,15 +44,21 @@ def folder_of(args: argparse.Namespace) -> Path:
     return names.find(args.name, args.sessions)
 
 
+def refuse_unless_running(path: Path) -> Holder:
+    """Return who runs a session; raises UserError where no engine does."""
+    holder = engine_of(path)
+    if holder is None:
+        raise UserError(f'session "{path.name}" is not running; go on with it: cake-tui resume {path.name}')
+    return holder
+
+
 def ask(args: argparse.Namespace, what: Kind, body: dict[str, Any] | None = None, *, done: str) -> int:
     """Send a request to the session's engine and print what became of it; `done` says that it was taken.
 
     Raises UserError where no engine runs, or it refuses.
     """
     path = folder_of(args)
-    holder = engine_of(path)
-    if holder is None:
-        raise UserError(f'session "{path.name}" is not running; go on with it: cake-tui resume {path.name}')
+    holder = refuse_unless_running(path)
     answers = Answers(path)
     try:
         sent = send(path, what, body)

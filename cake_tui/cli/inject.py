@@ -1,8 +1,9 @@
 """Put a move into a running session: it takes the first slot of the next round, from the best as it then is.
 
-Several moves joined by + make one candidate; cake-tui undo takes it back while it is queued. The action space
-grows as well: --add takes a file with an [[action]] table, --values gives a parameter other legal values. Both
-change actions.toml, which the run reads again before its next round.
+One that a law forbids is refused at once, as in the viewer. Several moves joined by + make one candidate; cake-tui
+undo takes it back while it is queued. The action space grows as well: --add takes a file with an [[action]] table,
+--values gives a parameter other legal values. Both change actions.toml, which the run reads again before its next
+round.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import sys
 from pathlib import Path
 
 from cake_tui.cli import Command
-from cake_tui.cli._session import add_session_arguments, ask, folder_of
+from cake_tui.cli._session import add_session_arguments, ask, folder_of, refuse_unless_running
 from cake_tui.errors import UserError
-from cake_tui.menu import LiveMenu
 from cake_tui.menu.words import typed_values
+from cake_tui.model.history import History
 from cake_tui.store.snapshot import fold_session
 from cake_tui.toml import read_text
+from cake_tui.tui.moves import Moves
 
 _MOST = 1_000_000  # characters of an action on standard input
 
@@ -40,11 +42,24 @@ def run(args: argparse.Namespace) -> int:
     if args.values is not None:
         body = _values(args.values)
         return ask(args, "actions", body, done=f"set {args.values}; the next round may use them")
-    history = fold_session(folder_of(args)).history
-    moves = LiveMenu(None, history.problem, history.device).current(history).parse_moves(args.move)
-    text = " + ".join(move.text for move in moves)
+    path = folder_of(args)
+    refuse_unless_running(path)
+    text = _judged(fold_session(path).history, args.move)
     done = f"queued {text} as {{id}}; take it back: cake-tui undo {args.name}"
     return ask(args, "inject", {"text": text, "reason": args.reason}, done=done)
+
+
+def _judged(history: History, text: str) -> str:
+    """Return the move as the inject dialog would send it; raises UserError with the dialog's words where it would not.
+
+    Before there is a measured kernel nobody can tell what a law says of a move from it: it is queued then.
+    """
+    moves = Moves(history)
+    whole = " + ".join(move.text for move in moves.menu.parse_moves(text))
+    judged = moves.judge(text)
+    if not judged.legal and moves.base is not None:
+        raise UserError("\n".join(judged.lines))
+    return whole
 
 
 def _read(name: str) -> str:

@@ -25,8 +25,9 @@ from cake_tui.model import event as ev
 from cake_tui.store.lock import living_holder
 from cake_tui.store.reading import JournalReader
 from cake_tui.store.telemetry import Beat, BeatReader
+from cake_tui.tui.moves import Moves
 from tests.engine.scripted import descendants as descendants
-from tests.engine.scripted import gone, until
+from tests.engine.scripted import folded, gone, until
 
 ROOT = Path(__file__).parents[2]
 QUIET = "ridge,noise=0,drift=0,failures=0"
@@ -109,6 +110,12 @@ class Shell:
     def left_behind(self) -> list[str]:
         """What the commands left outside of their sessions."""
         return sorted(path.name for path in self.temporary.iterdir())
+
+
+def legal_move(session: Path, *offered: str) -> str:
+    """Return the first of the moves offered, else of all there are, that nothing forbids from the best as it is."""
+    moves = Moves(folded(session))
+    return next(text for text in offered or moves.examples() if moves.judge(text).legal)
 
 
 def _flags(flags: dict[str, object]) -> list[str]:

@@ -17,7 +17,7 @@ import pytest
 
 from cake_tui.model import event as ev
 from cake_tui.store.inbox import new_id
-from tests.cases.shell import SLOW, Shell, ended, events, log_of, variations
+from tests.cases.shell import SLOW, Shell, ended, events, legal_move, log_of, variations
 from tests.engine.scripted import folded, until
 
 
@@ -136,8 +136,9 @@ def test_a_sender_killed_anywhere_asks_once_or_not_at_all(shell: Shell, soak_sha
     until(lambda: ended(session) >= 1, 20)
     shell.here("pause", "a")
     sent = 0
-    for number in range(max(4, round(60 * soak_share))):
-        process = shell.popen("inject", "a", f"apply_unroll({2 + number % 2 * 2})", stdout=subprocess.DEVNULL)
+    move = legal_move(session)
+    for _ in range(max(4, round(60 * soak_share))):
+        process = shell.popen("inject", "a", move, stdout=subprocess.DEVNULL)
         time.sleep(rng.uniform(0.05, 0.45))
         process.send_signal(signal.SIGKILL)
         sent += process.wait() == 0
@@ -190,7 +191,7 @@ def test_requests_are_answered_in_the_middle_of_a_long_step(shell: Shell, device
     wanted = ev.BuildEnded if "check" in device or "series" in device else ev.SelfTestEnded
     until(lambda: events(session, wanted), 20)
     time.sleep(0.5)
-    requests = (("pause",), ("resume",), ("mark", "x"), ("inject", "apply_unroll(2)"), ("set", "round=5"), ("stop",))
+    requests = (("pause",), ("resume",), ("mark", "x"), ("inject", "use_tiled_loops()"), ("set", "round=5"), ("stop",))
     for name, *words in requests:
         shell.here(name, "a", *words)
     for one in events(session, ev.RequestTaken):

@@ -13,7 +13,8 @@ import pytest
 
 from cake_tui.model import event as ev
 from cake_tui.store.reading import JournalReader
-from tests.cases.shell import SLOW, Shell, ended
+from cake_tui.tui.moves import Moves
+from tests.cases.shell import SLOW, Shell, ended, legal_move
 from tests.engine.scripted import descendants, folded, gone, kinds, until
 
 STEP_ENDS = {"BuildEnded", "CheckEnded", "Coarse", "GateEnded", "CandidateEnded"}
@@ -37,6 +38,7 @@ def test_a_run_from_start_to_done(shell: Shell) -> None:
     work = 2 * 512**3
     assert best["throughput_tflops"] == pytest.approx(work / best["time_us"] * 1e-6)
     assert len(best["source_sha256"]) == 64
+    assert f"kernel id  {best['source_sha256'][:12]}" in shell("show", "a")
     assert shown["speedup"]["baseline"] > 1
     assert isinstance(shown["speedup"]["peer"], dict)
     assert shown["noise"]["pair_pct"] is not None
@@ -64,7 +66,15 @@ def test_steering_a_detached_run(shell: Shell) -> None:
     assert "PAUSED (by tester)" in shell("status", "a")
     assert "paused already" in shell("pause", "a", code=2)
     before = kinds(session)
-    assert "queued apply_unroll(2) + apply_vectorize(8)" in shell("inject", "a", "apply_unroll(2)+apply_vectorize(8)")
+    move = legal_move(session, "use_tiled_loops() + apply_unroll(2)", "apply_unroll(2)", "apply_unroll(4)")
+    assert f"queued {move}" in shell("inject", "a", move.replace(" ", ""))
+    assert folded(session).incumbent is not None
+    before_queued = kinds(session)
+    for text in ("apply_unroll(2) + apply_unroll(2)", "use_naive_loops() + apply_unroll(2)", "apply_vectorize(7)"):
+        judged = Moves(folded(session)).judge(text)
+        assert not judged.legal
+        assert shell("inject", "a", text, code=2).splitlines() == list(judged.lines)
+    assert kinds(session) == before_queued
     assert 'did you mean "apply_unroll"' in shell("inject", "a", "apply_unrol(2)", code=2)
     assert "taken back" in shell("undo", "a")
     assert "nothing is queued" in shell("undo", "a", code=2)
@@ -76,8 +86,9 @@ def test_steering_a_detached_run(shell: Shell) -> None:
     assert "allowed: 1 to 64" in shell("set", "a", "round=0", code=2)
     after = [kind for kind in kinds(session)[len(before) :] if not kind.startswith("Request") and kind != "GapSeen"]
     assert after == ["SettingsChanged"]
-    assert "queued revert_last()" in shell("inject", "a", "revert_last()")
     assert "goes on" in shell("resume", "a")
+    until(lambda: folded(session).incumbent not in (None, 0), 20)
+    assert "queued revert_last()" in shell("inject", "a", "revert_last()")
     until(lambda: {"BaseReverted", "RequestRefused"} & set(kinds(session)[len(before) + 8 :]))
     until(lambda: len(kinds(session)) > len(before) + 12)
     assert "stopped" in shell("stop", "a")

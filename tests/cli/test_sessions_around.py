@@ -23,7 +23,7 @@ from cake_tui.model import event as ev
 from cake_tui.store.lock import take_device
 from cake_tui.store.reading import JournalReader
 from cake_tui.store.telemetry import BeatReader
-from tests.cases.shell import QUIET, SLOW, Shell, ended
+from tests.cases.shell import QUIET, SLOW, Shell, ended, legal_move
 from tests.engine.scripted import descendants, folded, kinds, until
 
 
@@ -108,8 +108,8 @@ def menu_changes(session: Path) -> list[str]:
 
 def test_the_action_space_grows_while_the_run_goes_on(shell: Shell) -> None:
     session = shell.start(candidates=10_000)
-    added = '[[action]]\nname = "deep_unroll"\nlevel = "micro"\nsummary = "Unroll by sixteen"\n'
-    added += 'edits = [{ do = "unroll", factor = 16 }]\n'
+    added = '[[action]]\nname = "deep_unroll"\nlevel = "micro"\nsummary = "Unroll by eight"\n'
+    added += 'edits = [{ do = "unroll", factor = 8 }]\n'
     (shell.folder / "new.toml").write_text(added, encoding="utf-8")
     assert "added" in shell("inject", "a", "--add", "new.toml")
     assert "deep_unroll" in shell("inject", "a", "--add", "new.toml", code=2)  # it is there already
@@ -118,7 +118,9 @@ def test_the_action_space_grows_while_the_run_goes_on(shell: Shell) -> None:
     assert "allowed: ACTION.PARAMETER" in shell("inject", "a", "--values", "apply_unroll", code=2)
     until(lambda: any("deep_unroll" in change and "added" in change for change in menu_changes(session)), 20)
     until(lambda: any("apply_unroll: factor" in change for change in menu_changes(session)), 20)
-    assert "queued deep_unroll()" in shell("inject", "a", "deep_unroll()")
+    shell("pause", "a")
+    move = legal_move(session, *(f"{before}deep_unroll()" for before in ("", "use_tiled_loops() + ", "split_k(2) + ")))
+    assert f"queued {move}" in shell("inject", "a", move)
 
 
 def test_tail_follows_to_the_end(shell: Shell) -> None:
