@@ -260,32 +260,41 @@ class CakeApp(App[int]):
 
     # -- requests --------------------------------------------------------------------------------------
 
+    def hindrance(self) -> str:
+        """Why no request could act now; empty where one could."""
+        if self.bridge.replay:
+            return "this is a recording: there is no run to steer"
+        if self.read_only:
+            return "read-only: this viewer sends nothing"
+        if self.bridge.engine_alive is False:
+            return f"no engine runs this session; go on with: cake-tui resume {self.bridge.name}"
+        return ""
+
     def may_send(self) -> bool:
         """Whether a request could act; says why not."""
-        if self.bridge.replay:
-            self.say("this is a replay: there is no run to steer", "warn")
-        elif self.read_only:
-            self.say("read-only: this viewer sends nothing", "warn")
-        elif self.bridge.engine_alive is False:
-            self.say(f"no engine runs this session; go on with: cake-tui resume {self.bridge.name}", "warn")
-        else:
-            return True
-        return False
+        why = self.hindrance()
+        if why:
+            self.say(why, "warn")
+        return not why
 
-    def send(self, what: str, body: dict[str, Any], text: str) -> None:
-        """Put a request into the inbox; the answer comes through the journal."""
-        if not self.may_send():
-            return
+    def send(self, what: str, body: dict[str, Any], text: str) -> str:
+        """Put a request into the inbox; the answer comes through the journal. Returns why nothing was sent, if so."""
+        why = self.hindrance()
+        if why:
+            self.say(why, "warn")
+            return why
         try:
             request = self.bridge.send(what, body, self.you)
         except OSError as error:
-            self.say(f"{what}: the inbox cannot be written: {error.strerror}", "bad")
-            return
+            why = f"{what}: the inbox cannot be written: {error.strerror}"
+            self.say(why, "bad")
+            return why
         self.pending[request] = text
         left = None if self._view is None else until_next_step_s(self._view)
         when = "" if left is None else f", in about {max(1, round(left))} s"
         self.say(f"{text}: sent; it acts between two steps of the run{when}", "accent")
         self.repaint()
+        return ""
 
     def _answers(self) -> None:
         """Say what became of the requests this viewer sent."""

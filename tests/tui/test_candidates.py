@@ -293,8 +293,13 @@ def test_the_run_is_stopped_only_by_its_name(sample: Sample) -> None:
         await press(app, pilot, *"yes", "enter")
         assert 'not stopped: you typed "yes", the run\'s name is "first"' in text_of(app)
         assert requests_of(sample) == []
-        await press(app, pilot, "Q", *"first", "enter")
+        await press(app, pilot, *"ip")  # typed on into the field, which is still there: they are no commands
+        assert "inject a move" not in text_of(app)
+        await press(app, pilot, *["backspace"] * 5, "enter")
+        assert "nothing is typed yet" in text_of(app)
+        await press(app, pilot, *"first", "enter")
         assert [request["what"] for request in requests_of(sample)] == ["stop"]
+        assert "To stop the run" not in text_of(app)
 
     play(app, script)
 

@@ -178,3 +178,23 @@ def test_help_lists_every_key_and_scrolls_at_eighty_columns(finished_sample: Sam
         assert "wrong answer" in seen
 
     play(app, script, (80, 24))
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [("i", *"apply_unroll(4)"), ("m", *"look"), ("Q", *"first"), ("a",)],
+    ids=["inject", "mark", "stop", "actions"],
+)
+def test_a_dialog_stays_with_the_reason_where_nothing_could_be_sent(sample: Sample, keys: tuple[str, ...]) -> None:
+    app = app_of(sample)
+
+    async def script(app: CakeApp, pilot: Pilot[int]) -> None:
+        await press(app, pilot, *keys)
+        dialog = app.screen
+        app.bridge.engine_alive = False  # it ends while somebody types
+        await press(app, pilot, "enter")
+        assert app.screen is dialog
+        assert "no engine runs this session" in text_of(app)
+        assert requests(sample) == []
+
+    play(app, script)

@@ -11,14 +11,24 @@ from textual.widgets import Input
 
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
+from cake_tui.tui.lines import LinesWidget
 from cake_tui.tui.screens.dialog import Dialog
 
 LONGEST = 500
 WIDEST = 128  # columns of a dialog
 
 
+class _Told(LinesWidget):
+    """The box of a question, which grows with what is said in it."""
+
+    def on_resize(self) -> None:
+        """Draw for the new size."""
+        if isinstance(self.screen, Ask):
+            self.screen.draw()
+
+
 class Ask(Dialog):
-    """`send` gets the text, stripped; an empty one is not sent."""
+    """`send` gets the text, stripped, and returns why it is refused; a refused or empty one stays here to be mended."""
 
     DEFAULT_CSS = """
     Ask > Vertical { height: auto; max-height: 100%; }
@@ -32,15 +42,18 @@ class Ask(Dialog):
         self,
         title: str,
         about: str,
-        send: Callable[[str], None],
+        send: Callable[[str], str],
         ascii: bool = False,  # noqa: A002 the flag's own name
         enter: str = "enter send",
     ) -> None:
         super().__init__(ascii)
+        self.box = _Told(id="box")
+        self.box.ascii = ascii
         self.heading = title
         self.about = about
         self.send = send
         self.enter = enter
+        self.refused = ""
         self.input = Input(id="text", highlighter=NullHighlighter(), max_length=LONGEST)
         self.input.cursor_blink = False
 
@@ -57,8 +70,13 @@ class Ask(Dialog):
         return f"{self.enter}  esc close"
 
     def lines(self, width: int) -> list[Line]:
-        """What it is for."""
-        return [((f" {text}", "dim"),) for text in fmt.wrap(fmt.visible(self.about, 500), max(10, width - 2))]
+        """Why the last text was refused, then what it is for."""
+        told = [(self.refused, "warn")] if self.refused else []
+        return [
+            ((f" {piece}", tone),)
+            for text, tone in (*told, (self.about, "dim"))
+            for piece in fmt.wrap(fmt.visible(text, 500), max(10, width - 2))
+        ]
 
     def on_mount(self) -> None:
         """The field takes the keys."""
@@ -76,8 +94,11 @@ class Ask(Dialog):
         self.box.styles.height = max(1, min(1 + len(self.lines(min(width, WIDEST) - 2)), height - 3))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Send and close."""
+        """Send and close; what is refused stays: keys typed after it must not become commands."""
         text = event.value.strip()
-        if text:
-            self.send(text)
-        self.dismiss(None)
+        self.refused = self.send(text) if text else "nothing is typed yet; esc closes"
+        if self.refused:
+            self._fit()
+            self.draw()
+        else:
+            self.dismiss(None)

@@ -22,7 +22,7 @@ from cake_tui.tui.screens.dialog import Dialog
 
 
 class Inject(Dialog):
-    """`send` gets the move as text once it is legal; a refused one stays here with its reason."""
+    """`send` gets the move as text once it is legal and returns why it was not sent; a refused one stays here too."""
 
     title_text = "inject a move"
 
@@ -40,7 +40,7 @@ class Inject(Dialog):
         Binding("escape", "dismiss_dialog", "close", show=False, priority=True),
     ]
 
-    def __init__(self, history: History, you: str, send: Callable[[str], None], ascii: bool = False) -> None:  # noqa: A002
+    def __init__(self, history: History, you: str, send: Callable[[str], str], ascii: bool = False) -> None:  # noqa: A002
         super().__init__(ascii)
         self.history = history
         self.you = you
@@ -59,6 +59,7 @@ class Inject(Dialog):
         self._chosen = ""  # with up and down; it stays the picked one wherever it comes to stand
         self._examples = self.moves.examples() if self.moves is not None else iter(())
         self.judged = Judgement(False, "", ())
+        self.unsent = ""
         self._offered: list[str] = []
 
     def parts(self) -> list[Widget]:
@@ -117,7 +118,7 @@ class Inject(Dialog):
         """Judge as it is typed."""
         if self.moves is not None:
             self.judged = self.moves.judge(event.value)
-        self._chosen = ""
+        self._chosen = self.unsent = ""
         self.draw()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -126,8 +127,11 @@ class Inject(Dialog):
             return
         self.judged = self.moves.judge(event.value)
         if self.judged.legal:
-            self.send(self.judged.text)
-            self.dismiss(None)
+            self.unsent = self.send(self.judged.text)
+            if self.unsent:
+                self.draw()
+            else:
+                self.dismiss(None)
         elif self._unfinished():
             self.action_complete()
         else:
@@ -214,6 +218,8 @@ class Inject(Dialog):
         return ((" waiting before it  ", "dim"), (told, "accent"))
 
     def _judgement(self, width: int) -> list[Line]:
+        if self.unsent:
+            return _said(fmt.visible(self.unsent), width, "warn")
         if not self.judged.lines:
             return _said("type a move, or choose one below; join several with +", width)
         if not self.judged.legal and self._unfinished():
@@ -269,5 +275,5 @@ class Inject(Dialog):
         return (("refused", "bad"), (f"  {fmt.visible(why, 200)}", "dim"))
 
 
-def _said(text: str, width: int) -> list[Line]:
-    return [((f" {piece}", "dim"),) for piece in fmt.wrap(text, max(10, width - 2))]
+def _said(text: str, width: int, tone: str = "dim") -> list[Line]:
+    return [((f" {piece}", tone),) for piece in fmt.wrap(text, max(10, width - 2))]

@@ -164,8 +164,8 @@ class Main(ReplayKeys, inherit_bindings=False):
         elif viewer.may_send():
             viewer.push_screen(Inject(history, viewer.you, self._send_move, viewer.ascii))
 
-    def _send_move(self, text: str) -> None:
-        self.viewer.send("inject", {"text": text, "reason": ""}, f"inject {text}")
+    def _send_move(self, text: str) -> str:
+        return self.viewer.send("inject", {"text": text, "reason": ""}, f"inject {text}")
 
     def action_undo(self) -> None:
         """Take back the last move that waits: one's own, also one just sent, else the last of all."""
@@ -188,8 +188,8 @@ class Main(ReplayKeys, inherit_bindings=False):
         if self.viewer.may_send():
             self.viewer.push_screen(Ask("mark", "a note for the journal", self._send_mark, self.viewer.ascii))
 
-    def _send_mark(self, text: str) -> None:
-        self.viewer.send("mark", {"note": text}, "mark")
+    def _send_mark(self, text: str) -> str:
+        return self.viewer.send("mark", {"note": text}, "mark")
 
     def action_export(self) -> None:
         """Export the best."""
@@ -242,8 +242,8 @@ class Main(ReplayKeys, inherit_bindings=False):
         elif viewer.may_send():
             viewer.push_screen(Switch(history, self._send_switch, viewer.ascii))
 
-    def _send_switch(self, what: str, action: str) -> None:
-        self.viewer.send(what, {"actions": [action]}, f"{what} {action}")
+    def _send_switch(self, what: str, action: str) -> str:
+        return self.viewer.send(what, {"actions": [action]}, f"{what} {action}")
 
     def action_stop(self) -> None:
         """Ask for the run's name, then stop it."""
@@ -254,12 +254,11 @@ class Main(ReplayKeys, inherit_bindings=False):
         if viewer.may_send():
             viewer.push_screen(Ask("stop the run", about + ask, self._send_stop, viewer.ascii))
 
-    def _send_stop(self, text: str) -> None:
+    def _send_stop(self, text: str) -> str:
         name = self.viewer.bridge.name
         if text == name:
-            self.viewer.send("stop", {}, "stop")
-        else:
-            self.viewer.say(f'not stopped: you typed "{text}", the run\'s name is "{name}"', "warn")
+            return self.viewer.send("stop", {}, "stop")
+        return f'not stopped: you typed "{text}", the run\'s name is "{name}"'
 
     def action_help(self) -> None:
         """Keys and glyphs."""

@@ -63,13 +63,14 @@ class ReplayKeys(CandidateKeys, inherit_bindings=False):
         if self.record is not None:
             self.viewer.push_screen(Ask("go to", PLACES, self._go, self.viewer.ascii, "enter go"))
 
-    def _go(self, text: str) -> None:
+    def _go(self, text: str) -> str:
         record = self.record
         if record is None:
-            return
+            return ""
         self.viewer.message = None
         try:
             record.go(text)
         except UserError as error:
-            self.viewer.say(fmt.visible(error), "warn")
+            return str(error)
         self.viewer.repaint()
+        return ""

@@ -20,7 +20,7 @@ NO_TALLY = Tally()
 
 
 class Switch(Dialog):
-    """`send` gets ("enable" or "disable", an action's name); the run's answer comes through the journal."""
+    """`send` gets ("enable" or "disable", an action's name) and returns why nothing was sent; the run's answer comes through the journal."""
 
     title_text = "actions"
 
@@ -31,7 +31,7 @@ class Switch(Dialog):
         Binding("space,enter", "switch", "enable or disable", show=False),
     ]
 
-    def __init__(self, history: History, send: Callable[[str, str], None], ascii: bool = False) -> None:  # noqa: A002
+    def __init__(self, history: History, send: Callable[[str, str], str], ascii: bool = False) -> None:  # noqa: A002
         super().__init__(ascii)
         self.history = history
         self.send = send
@@ -39,6 +39,7 @@ class Switch(Dialog):
         self.picked = 0
         self.actions: list[Action] = []
         self.broken = ""
+        self.unsent = ""
         try:
             self.actions = sorted(Moves(history).menu.actions, key=self._place)
         except UserError as error:
@@ -56,11 +57,12 @@ class Switch(Dialog):
         out: list[Line] = [((head + fmt.pad("wins", 7, True), "dim"),)]
         out += [self._line(index, action, width) for index, action in enumerate(self.actions)]
         chosen = self.actions[self.picked]
-        about = chosen.refused or chosen.summary
-        return [*out, (), *(((f" {text}", "dim"),) for text in fmt.wrap(fmt.visible(about, 600), max(10, width - 2)))]
+        about, tone = (self.unsent, "warn") if self.unsent else (chosen.refused or chosen.summary, "dim")
+        return [*out, (), *(((f" {text}", tone),) for text in fmt.wrap(fmt.visible(about, 600), max(10, width - 2)))]
 
     def action_pick(self, by: int) -> None:
         """Another action."""
+        self.unsent = ""
         if self.actions:
             self.picked = max(0, min(len(self.actions) - 1, self.picked + by))
             room = max(1, self.box.size.height - 4)
@@ -74,8 +76,9 @@ class Switch(Dialog):
         action = self.actions[self.picked]
         if not action.refused:
             what = "enable" if self._off(action) else "disable"
-            self.asked[action.name] = what
-            self.send(what, action.name)
+            self.unsent = self.send(what, action.name)
+            if not self.unsent:
+                self.asked[action.name] = what
         self.draw()
 
     def judge_again(self) -> None:
