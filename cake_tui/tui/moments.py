@@ -70,11 +70,12 @@ class Moments:
         words = text.strip().lower()
         if words in ("start", "end"):
             return 0 if words == "start" else len(self)
-        kind, _, number = words.rpartition(" ")
-        if number.isdecimal() and kind.strip() == "event":
-            return int(number) if int(number) <= len(self) else None
-        if words.removeprefix("#").isdecimal():
-            return self._of.get(int(words.removeprefix("#")))
+        kind, _, count = words.rpartition(" ")
+        if count.isdecimal() and kind.strip() == "event":
+            return int(count) if int(count) <= len(self) else None
+        number = self.candidate(words)
+        if number is not None:
+            return self._of.get(number)
         clock, duration = _CLOCK.match(words), _DURATION.match(words)
         if clock is not None:
             return self._at_clock(*(int(part or 0) for part in clock.groups()))
@@ -82,6 +83,12 @@ class Moments:
             hours, minutes, seconds = (float(part or 0) for part in duration.groups())
             return self._first(self._elapsed, 3600 * hours + 60 * minutes + seconds)
         return None
+
+    @staticmethod
+    def candidate(text: str) -> int | None:
+        """The number that ``#137`` or ``137`` asks for; None for other places."""
+        digits = text.strip().removeprefix("#")
+        return int(digits) if digits.isdecimal() else None
 
     def extent(self) -> str:
         """What can be asked for, in words."""

@@ -9,7 +9,7 @@ from textual import events
 from textual.binding import Binding
 
 from cake_tui.tui import format as fmt
-from cake_tui.tui.format import Line
+from cake_tui.tui.format import Line, Span
 from cake_tui.tui.lines import LinesWidget
 from cake_tui.tui.views import View
 
@@ -74,6 +74,14 @@ class Pane(LinesWidget, can_focus=True):
 
     def escaped(self) -> None:
         """What esc does where nothing is sought."""
+
+    def opened(self, view: View) -> int | None:
+        """The candidate that enter opens; the chosen one, unless the pane shows another."""
+        return view.selected
+
+    def whole(self, view: View) -> list[Span] | None:
+        """The text that enter opens in full where the pane is about no candidate: each with its tone."""
+        return None
 
     def copied(self, view: View) -> Copied | None:
         """What `y` copies: the lines on screen, unless the pane knows better."""

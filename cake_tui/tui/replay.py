@@ -110,12 +110,16 @@ class ReplayBridge(Bridge):
         target = self.moments.person(self._cursor, by)
         return target is not None and self.seek(target)
 
-    def go(self, text: str) -> None:
-        """Move to ``#137``, ``event 700``, ``12m30s`` of running time or ``14:31:07`` UTC; raises UserError."""
+    def go(self, text: str) -> int | None:
+        """Move to ``#137``, ``event 700``, ``12m30s`` of running time or ``14:31:07`` UTC; raises UserError.
+
+        Returns the candidate, where one was asked for.
+        """
         target = self.moments.find(text)
         if target is None:
             raise UserError(f"{text}: not in this record; it {self.moments.extent()}")
         self.seek(target)
+        return self.moments.candidate(text)
 
     def seek(self, cursor: int) -> bool:
         """Fold exactly the first `cursor` events; a playing record goes on from there."""

@@ -80,8 +80,10 @@ def view_of(
     ascii: bool = False,  # noqa: A002 the flag's own name
     pending: Mapping[str, str] | None = None,
 ) -> View:
-    """Make the view of this moment; without a selection the latest ended candidate is shown."""
+    """Make the view of this moment; without a selection that exists in it the latest ended candidate is shown."""
     history = bridge.fold.history
+    if selected is not None and not 0 <= selected < len(history.rows):  # a replay's cursor went back behind it
+        selected = None
     age = None if bridge.replay else bridge.event_age_s()
     status = status_of(bridge, you)
     return View(

@@ -27,8 +27,14 @@ QUIET = frozenset({"Planned", "BuildEnded", "CheckEnded", "Coarse", "RoundBegan"
 
 
 def toned(event: ev.Event, history: History) -> tuple[str, str]:
-    """Return (tone, text) of an event that `history` has folded; what ended or who acted begins with a glyph."""
-    text = fmt.visible(line_of(event, history))
+    """Return (tone, text on one line) of an event that `history` has folded."""
+    tone, text = told(event, history)
+    return tone, fmt.visible(text)
+
+
+def told(event: ev.Event, history: History) -> tuple[str, str]:
+    """Return (tone, text as it came) of an event; what ended or who acted begins with a glyph."""
+    text = line_of(event, history)
     if isinstance(event, ev.CandidateEnded):
         glyph, _, tone = fmt.outcome_mark(_ended_as(event, history))
         return tone, f"{glyph} {text}"

@@ -158,3 +158,26 @@ def test_a_record_that_grows_while_it_is_replayed(sample: Sample) -> None:
     assert bridge.cursor == before
     bridge.go(f"#{sample.number - 1}")
     assert ended(bridge) == sample.number - 1
+
+
+def test_going_to_a_candidate_chooses_it_whatever_its_ending(sample: Sample) -> None:
+    bridge = opened(sample)
+    app = CakeApp(bridge, you="sam")
+    endings = {row.outcome: row.number for row in bridge.fold.history.rows if row.outcome is not None}
+    assert {"Screened", "Rejected", "Repeated", "Measured"} <= set(endings)
+
+    async def script(app: CakeApp, pilot: Pilot[int]) -> None:
+        for number in endings.values():
+            await press(app, pilot, "at", *f"#{number}", "enter")
+            assert f"#{number} · chosen" in text_of(app)
+            await press(app, pilot, "enter")
+            assert f"candidate {number} of first" in text_of(app)
+            await press(app, pilot, "escape")
+        await press(app, pilot, "left_square_bracket")  # a step is about the candidate that ended there
+        event = bridge.last_event()
+        assert isinstance(event, ev.CandidateEnded)
+        assert f"#{event.candidate} · chosen" in text_of(app)
+        await press(app, pilot, "at", *"start", "enter")
+        assert "no candidate has ended yet" in text_of(app)
+
+    play(app, script)

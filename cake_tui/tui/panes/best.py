@@ -80,6 +80,10 @@ class Best(Pane):
         self._highlighter.settle()
         self.draw()
 
+    def opened(self, view: View) -> int | None:
+        """The best itself."""
+        return view.history.incumbent
+
     def copied(self, view: View) -> Copied | None:
         """The text of the current mode."""
         number, source = view.history.incumbent, self._source

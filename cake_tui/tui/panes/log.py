@@ -8,13 +8,14 @@ from textual.binding import Binding
 
 from cake_tui.model import layout
 from cake_tui.tui import format as fmt
-from cake_tui.tui.format import Line
+from cake_tui.tui.format import Line, Span
 from cake_tui.tui.pane import Copied, Pane
 from cake_tui.tui.views import View
-from cake_tui.tui.words import GROUPS, QUIET, toned
+from cake_tui.tui.words import GROUPS, QUIET, told, toned
 
 SHOWN = ("events", "everything", *GROUPS)
 SEARCHED = 4_000  # events read in one go
+WHOLE = 200  # lines that enter opens in full
 
 
 class Log(Pane):
@@ -22,7 +23,9 @@ class Log(Pane):
 
     order: ClassVar[int] = 7
     title: ClassVar[str] = "log"
-    help: ClassVar[str] = "what happened, one line an event; scrolled up it stays, end follows again"
+    help: ClassVar[str] = (
+        "what happened, one line an event; scrolled up it stays, end follows again; enter shows the lines whole"
+    )
     finds: ClassVar[str] = "filter by words"
 
     BINDINGS = [
@@ -59,6 +62,17 @@ class Log(Pane):
         """What is on screen, and the journal's own file."""
         found = super().copied(view)
         return None if found is None else found._replace(path=view.files.folder / layout.JOURNAL)
+
+    def whole(self, view: View) -> list[Span]:
+        """The lines until the last one on screen, as long as they are."""
+        end = len(self._found) - self.back
+        out: list[Span] = []
+        for index in self._found[max(0, end - WHOLE) : end]:
+            event = view.journal.event(index)
+            if event is not None:
+                tone, text = told(event, view.history)
+                out.append((f"{fmt.clock(event.t)} {text}", tone))
+        return out
 
     def moved(self, by: int) -> bool:
         """Up goes back in time."""

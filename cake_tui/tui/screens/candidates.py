@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from textual.screen import Screen
@@ -11,6 +12,7 @@ from cake_tui.tui.pane import Pane
 from cake_tui.tui.screens.compare import Compare
 from cake_tui.tui.screens.details import Details
 from cake_tui.tui.screens.exact import Exact
+from cake_tui.tui.screens.whole import Whole
 from cake_tui.tui.views import View
 
 if TYPE_CHECKING:
@@ -28,7 +30,12 @@ class CandidateKeys(Screen[None], inherit_bindings=False):
         return cast("CakeApp", self.app)
 
     def action_details(self) -> None:
-        """All on record about the chosen candidate."""
+        """All on record about the candidate that the focused pane is about, or the pane's lines in full."""
+        pane = self.focused
+        lines = pane.whole(pane.view) if isinstance(pane, Pane) and pane.view is not None else None
+        if isinstance(pane, Pane) and lines is not None:
+            self.viewer.push_screen(Whole(f"{pane.title}, whole lines", lines, self.viewer.ascii))
+            return
         view = self._chosen()
         if view is not None and view.selected_row is not None:
             self.viewer.push_screen(Details(view, view.selected_row.number))
@@ -83,7 +90,10 @@ class CandidateKeys(Screen[None], inherit_bindings=False):
                 self.viewer.say(*copy(self.viewer, copied))
 
     def _chosen(self) -> View | None:
-        view = self.viewer.view()
+        """The moment, with the candidate that the focused pane is about as the selected one."""
+        view, pane = self.viewer.view(), self.focused
+        if isinstance(pane, Pane):
+            view = replace(view, selected=pane.opened(view))
         if view.selected is None:
             self.viewer.say("no candidate has ended yet", "warn")
             return None

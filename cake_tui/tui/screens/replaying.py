@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cake_tui.errors import UserError
+from cake_tui.model.event import CandidateEnded
 from cake_tui.store.line import line_of
 from cake_tui.tui import format as fmt
 from cake_tui.tui.replay import ReplayBridge
@@ -28,7 +29,8 @@ class ReplayKeys(CandidateKeys, inherit_bindings=False):
             self.viewer.message = None
             if not record.step(by):
                 self.viewer.say("the end of the record" if by > 0 else "the beginning of the record")
-            self.viewer.repaint()
+            event = record.last_event()
+            self.viewer.choose(event.candidate if isinstance(event, CandidateEnded) else None)
 
     def action_person(self, by: int) -> None:
         """To the next or previous thing that somebody did, and say what it was."""
@@ -41,14 +43,14 @@ class ReplayKeys(CandidateKeys, inherit_bindings=False):
             self.viewer.say(f"▲ {fmt.clock(event.t if event else '')} UTC  {fmt.visible(told)}", "accentword")
         else:
             self.viewer.say(f"nobody did anything {'after' if by > 0 else 'before'} this")
-        self.viewer.repaint()
+        self.viewer.choose(None)
 
     def action_play(self) -> None:
         """Play, or stand still."""
         record = self.record
         if record is not None:
             record.play(not record.playing)
-            self.viewer.repaint()
+            self.viewer.choose(None if record.playing else self.viewer.chosen)
 
     def action_speed(self, by: int) -> None:
         """Faster or slower."""
@@ -69,8 +71,7 @@ class ReplayKeys(CandidateKeys, inherit_bindings=False):
             return ""
         self.viewer.message = None
         try:
-            record.go(text)
+            self.viewer.choose(record.go(text))
         except UserError as error:
             return str(error)
-        self.viewer.repaint()
         return ""
