@@ -1,16 +1,17 @@
 """Bulk copies move dense boxes between global and shared memory, as the tensor map can describe them.
 
 Boxes have at most 5 axes of at most 256 elements; the innermost is contiguous, a multiple of 16 bytes, and no longer
-than the swizzle; global rows are 16 bytes apart or a multiple; shared tiles are dense and aligned to the swizzle's
-atom. Loads complete on a barrier, stores with a group.
+than the swizzle; global rows are 16 bytes apart or a multiple; shared tiles are dense, they and their slots aligned to
+the swizzle's atom. Loads complete on a barrier, stores with a group.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from cake_tui.ir import program as ir
-from cake_tui.ir.expr import Span
+from cake_tui.ir.expr import All, Span
 from cake_tui.ir.laws._law import Law
 from cake_tui.ir.laws._subject import Subject
 from cake_tui.ir.laws.alignment import alignment_of
@@ -93,6 +94,10 @@ def _shared(
             buffer.swizzle,
         )
     shape = subject.shape(buffer)
+    for axis, index in enumerate(ref.indices):
+        apart = math.prod(shape[axis + 1 :]) * size
+        if not isinstance(index, Span | All) and shape[axis] > 1 and apart % atom:
+            yield f"slots of {buffer.name} are {apart} bytes apart", f"a multiple of {atom}", atom, apart & -apart
     spans = [(axis, subject.number(index.length)) for axis, index in enumerate(ref.indices) if isinstance(index, Span)]
     for axis, length in spans:
         if axis > 0 and length != shape[axis]:

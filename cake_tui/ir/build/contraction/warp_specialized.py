@@ -12,6 +12,7 @@ from cake_tui.ir.build.contraction._ring import arrive, multiply, ring_knobs
 from cake_tui.ir.expr import Expr, Name, Number, Ref, parse
 from cake_tui.ir.program import (
     DTYPE_BYTES,
+    PTXAS,
     Arrive,
     Barrier,
     Buffer,
@@ -22,6 +23,7 @@ from cake_tui.ir.program import (
     For,
     Program,
     Role,
+    Statement,
     Sync,
     Wait,
     WarpRole,
@@ -38,6 +40,7 @@ SWIZZLES = (32, 64, 128)  # bytes
 SWIZZLE_ROWS = 8  # of a swizzle's pattern
 SLICES = (1, 2)
 FRAGMENTS = (1, 2)
+LEVELS = (1, 3)  # of ptxas
 # Blocks to begin with, as in `_block`: eight warps that multiply, so that one of them always can.
 BLOCKS = (
     (8, 32, 16, 8, 1.0),
@@ -61,13 +64,15 @@ class WarpSpecialized:
 
     def knobs(self, problem: Problem, target: Target, device: Device) -> tuple[Knob, ...]:
         """Return the knobs; `loaders` in warps, `stages` in blocks of k, `slice_k` in groups of compute warps,
-        `fragments` in steps of k that a thread's registers hold of each operand; `tma` from sm_90 on.
+        `fragments` in steps of k that a thread's registers hold of each operand; `ptxas` is the level at which that
+        assembler optimises. `tma` from sm_90 on.
         """
         found = (
             *ring_knobs(problem, device, BLOCKS),
             Knob("loaders", (1, 2, 4, 8), 4),
             Knob("slice_k", SLICES, 1),
             Knob("fragments", FRAGMENTS, 2),
+            Knob(PTXAS, LEVELS, 3),
         )
         return (*found, Knob("tma", (False, True), False)) if device.capability >= TMA_SINCE else found
 
@@ -90,7 +95,7 @@ class WarpSpecialized:
             )  # fmt: skip
         last, whole = ("", "32") if tma else (" + loaders - 1", "32*loaders")
         warps = "threads_x*threads_y/32" if slices == 1 else "slice_k*threads_x*threads_y/32"
-        body = (
+        body: tuple[Statement, ...] = (
             *(_compute_warps(number, slices) for number in range(slices)),
             WarpRole("loader", "loader", parse(warps), parse(f"{warps}{last}")),
             *(_dense_tiles(block) if tma else block.tiles(Name("stages"))),
@@ -105,6 +110,7 @@ class WarpSpecialized:
         unfelt = [
             *(("loaders", "pad") if tma else ()),
             *(name for name in ("slice_k", "fragments") if knobs.get(name, 1) == 1),
+            *((PTXAS,) if knobs.get(PTXAS, 3) == 3 else ()),
         ]
         consts = block.constants(self.knobs(problem, target, device), tuple(unfelt))
         return c.program(
@@ -169,11 +175,13 @@ def _bulk_loader(block: Block, slot: Expr) -> Role:
 def _dense_tiles(block: Block) -> tuple[Declare, Declare]:
     """Declare rings that the bulk engine can fill: dense, rows as they lie in memory.
 
-    Rows of a as long as a swizzle are permuted by it, so that threads which read neighbouring rows meet in no bank.
+    Rows of a as long as a swizzle are permuted by it, so that threads which read neighbouring rows meet in no bank; not
+    where a slot is no whole number of patterns, at one of which a bulk copy has to begin.
     """
     shape: tuple[Expr, ...] = (Name("stages"), Name("block_m"), Name("block_k"))
     row = int(block.knobs["block_k"]) * DTYPE_BYTES[block.c.dtype]
-    swizzle = row if row in SWIZZLES else 0
+    rows = int(block.knobs["threads_y"]) * int(block.knobs["thread_m"])
+    swizzle = row if row in SWIZZLES and rows % SWIZZLE_ROWS == 0 else 0
     align = SWIZZLE_ROWS * swizzle or TMA_ALIGN
     left = Buffer("a_tile", "shared", block.c.dtype, shape, align=align, swizzle=swizzle, ring=True)  # type: ignore[arg-type]
     return Declare(left), block.right_tile(Name("stages"), TMA_ALIGN)
