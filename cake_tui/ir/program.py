@@ -20,6 +20,7 @@ DTYPES: tuple[str, ...] = get_args(DType)
 ROLE_KINDS: tuple[str, ...] = get_args(RoleKind)
 SCOPES: tuple[str, ...] = get_args(Scope)
 WARP = 32  # threads
+PTXAS = "ptxas"  # the constant that is the level at which ptxas optimises, 3 without one
 DTYPE_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "tf32": 4, "f64": 8, "i32": 4, "u8": 1}
 
 

@@ -20,7 +20,7 @@ from cake_tui.model.schedule import KnobValue, Schedule
 SHARED_KNOBS = frozenset(
     {
         *("threads_x", "threads_y", "thread_m", "thread_n", "block_k", "vector", "unroll", "pad", "shared", "split_k"),
-        *("stages", "loaders", "tma", "band", "slice_k", "fragments"),
+        *("stages", "loaders", "tma", "band", "slice_k", "fragments", "ptxas"),
     }
 )
 DEVICES: dict[Target, Device] = {

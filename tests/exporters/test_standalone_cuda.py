@@ -47,6 +47,16 @@ def test_it_says_how_to_run_it_in_its_first_lines() -> None:
     assert any("NVIDIA" in line or made.device.name in line for line in head)
 
 
+@needs_nvcc
+def test_the_level_of_ptxas_goes_along(tmp_path: Path) -> None:
+    made = cuda_bundle("warp_specialized", knobs={"ptxas": 1})
+    written = PLUGIN.write(made)
+    run = next(line for line in written.splitlines() if line.startswith("// run: "))
+    assert " --ptxas-options=-O1 " in run
+    assert PLUGIN.read(written) == made
+    assert compiled(written, made, tmp_path).is_file()
+
+
 def test_a_kernel_of_the_other_target_is_refused_in_one_line() -> None:
     for exporter, other in ((PLUGIN, bundle()), (STANDALONE_C, cuda_bundle())):
         with pytest.raises(UserError, match="candidate 12 is for") as caught:

@@ -126,6 +126,25 @@ def test_groups_of_warps_share_one_loop(tma: bool, fragments: int) -> None:
     assert source.index("kb += slice_k") < source.index("if (group == 0)") < source.index("&sums1[")
 
 
+def test_the_level_of_ptxas_is_an_option_and_changes_nothing_else() -> None:
+    problem = matmul(256, 256, 1024)
+    made = {}
+    for level in (1, 3):
+        program = _program("warp_specialized", (256, 256, 1024), ptxas=level)
+        assert laws.verify(program, H200) == ()
+        made[level] = ir.lower(text.parse(text.render(program)), "cuda", H200.arch, problem.shapes)
+    assert made[1].options == (*made[3].options, "--ptxas-options=-O1")
+    assert not any("ptxas" in option for option in made[3].options)
+    assert ("ptxas", 1) in made[1].constants
+    assert made[1].plans == made[3].plans
+    head, *rest = made[1].source.splitlines()
+    assert ", ptxas=1)" in head
+    assert rest == made[3].source.splitlines()[1:]
+    assert made[1].sha256 != made[3].sha256
+    outside = text.render(_program("warp_specialized", (256, 256, 1024), ptxas=1)).replace("ptxas = 1 of", "ptxas = 2 of")
+    assert [found.law for found in laws.verify(text.parse(outside), H200)] == ["legal-values"]
+
+
 def test_roles_that_differ_keep_code_of_their_own() -> None:
     written = text.render(_program("warp_specialized", (256, 256, 1024), slice_k=2, fragments=1))
     first = written.index("for kb in 1..")

@@ -16,12 +16,13 @@ from cake_tui.ir.lower.heading import check_names
 from cake_tui.ir.lower.plan import arguments_of, check_shapes, constants_of, plan_of
 from cake_tui.ir.lower.template import lower_template
 from cake_tui.ir.opaque import Opaque
-from cake_tui.ir.program import DTYPE_BYTES, Program
+from cake_tui.ir.program import DTYPE_BYTES, PTXAS, Program
 from cake_tui.model.lowered import Argument, LaunchPlan, Lowered, TensorMap
 from cake_tui.model.problem import Shape
 
 # Products are contracted to fma as the language has it; never fast-math: sums keep their order and NaN stays NaN.
 OPTIONS = ("-std=c++17",)
+PTXAS_LEVEL = 3  # ptxas' own
 
 
 def lower_cuda(program: Program | Opaque, arch: str, shapes: Sequence[Shape]) -> Lowered:
@@ -39,7 +40,7 @@ def lower_cuda(program: Program | Opaque, arch: str, shapes: Sequence[Shape]) ->
         target="cuda",
         arch=arch,
         source=source,
-        options=OPTIONS,
+        options=(*OPTIONS, *_ptxas(program)),
         plans=tuple(_completed(program, plan_of(program, shape, passed), functions, before) for shape in shapes),
         structure=program.structure,
         constants=tuple(
@@ -48,6 +49,16 @@ def lower_cuda(program: Program | Opaque, arch: str, shapes: Sequence[Shape]) ->
             if const.values and isinstance(const.value, Number)
         ),
         align_bytes=align,
+    )
+
+
+def _ptxas(program: Program) -> tuple[str, ...]:
+    """Return the level at which ptxas optimises as both compilers spell it, nothing for its own."""
+    levels = [const.value for const in program.consts if const.name == PTXAS and const.values]
+    return tuple(
+        f"--ptxas-options=-O{level.value}"
+        for level in levels
+        if isinstance(level, Number) and level.value != PTXAS_LEVEL
     )
 
 

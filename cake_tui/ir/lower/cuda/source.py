@@ -10,7 +10,7 @@ from cake_tui.ir.lower.cuda import prelude
 from cake_tui.ir.lower.cuda.function import Function, function_of
 from cake_tui.ir.lower.heading import names_of, title_of, used_in
 from cake_tui.ir.lower.indices import c_int
-from cake_tui.ir.program import Program
+from cake_tui.ir.program import PTXAS, Program
 from cake_tui.model.lowered import Argument
 
 KERNEL = "// --- kernel ---\n"
@@ -38,7 +38,7 @@ def source_of(program: Program, arguments: Sequence[tuple[Argument, ...]]) -> tu
     used = used_in(program, f"{body} {' '.join(extra.values())}")
     constants = _constants(program, used, {name: text for name, text in extra.items() if _named(name, body)})
     helpers = prelude.text_for(constants + body)
-    parts = [f"// {title_of(program, used)}\n", constants, helpers, KERNEL + body if helpers else body]
+    parts = [f"// {title_of(program, used | {PTXAS})}\n", constants, helpers, KERNEL + body if helpers else body]
     return "\n".join(part for part in parts if part), functions
 
 
