@@ -89,8 +89,10 @@ def start(order: Order, announce: Announce, *, foreground: bool) -> int:
         fold_new(history, reader)
         engine = Engine(session, history, lines=reader.line, monitor=monitor_of(device), foreground=foreground)
         fallen_back = (order.chosen.notice,) if order.chosen.notice else ()
-        notices = (*fallen_back, *unmeasured, *_warnings(session.path))
+        notices = (*unmeasured, *_warnings(session.path))
         engine.begin(Desk(menu, session.write_settings), notices=notices, who=who)
+        for text in fallen_back:  # a choice, not a fault: the log tells of it
+            engine.record(ev.Noticed(level="info", text=text))
         engine.record(ev.Probed(compiler=" ".join(compiler.command), version=compiler.version))
     except BaseException:  # nothing ran in it yet
         shutil.rmtree(session.path, ignore_errors=True)

@@ -115,9 +115,6 @@ class CakeApp(App[int]):
             return
         gc.freeze()  # what is there stays: looking through it again and again would hold up keys
         self.set_pace(self.slow_link)
-        warned = self.bridge.fold.trail.warned
-        if warned and not self.mistakes and not self.bridge.replay and self.bridge.engine_alive:
-            self.say(warned[0], "warn")
         self.call_after_refresh(self.repaint)
         self.call_after_refresh(self._open)
 

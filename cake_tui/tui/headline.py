@@ -56,7 +56,7 @@ def _state(view: View) -> list[Part]:
     if view.frozen:
         parts.append((99, ((" SCREEN FROZEN ", "accentword!"),)))
     if status.detail:
-        parts.append((88 if view.replay else 70, ((status.detail, ""),)))
+        parts.append((95 if view.replay else 70, ((status.detail, ""),)))
     hours, wanted = view.budget("hours", 0), int(view.budget("candidates", 0))
     spent = figures.duration(view.elapsed_s) + (f" of {figures.duration(hours * 3600)}" if hours else "")
     parts.append((80, ((spent, "strong"),)))
@@ -125,7 +125,7 @@ def _what(view: View) -> list[Part]:
     if view.damaged:
         parts.append((58, ((f"{view.damaged} lines of the record passed over", "warn"),)))
     if view.trail.warned:
-        parts.append((56, ((fmt.visible(view.trail.warned[0], WARNED), "warn"),)))
+        parts.append((33, ((fmt.visible(view.trail.warned[0], WARNED), "warn"),)))
     session = view.history.session
     if session is not None:
         problem = session.problem

@@ -74,8 +74,18 @@ def here(replay: bool) -> list[Key]:
 
 
 def bindings(replay: bool, panes: Sequence[Pane]) -> BindingsMap:
-    """The table and the panes' numbers as Textual's bindings, with their ids, so that the app's keymap moves them."""
-    found = [Binding(key.keys, key.action, key.word or key.help, id=key.id, show=False) for key in here(replay)]
+    """The table and the panes' numbers as Textual's bindings, with their ids, so that the app's keymap moves them.
+
+    Keys of the other kind of view, where nothing else has them, say what they are for.
+    """
+    held = here(replay)
+    found = [Binding(key.keys, key.action, key.word or key.help, id=key.id, show=False) for key in held]
+    taken = {name for key in held for name in key.keys.split(",")}
+    found += [
+        Binding(key.keys, f"elsewhere('{key.id}')", key.help, id=key.id, show=False)
+        for key in KEYS
+        if key not in held and not taken & set(key.keys.split(","))
+    ]
     found += [Binding(str(p.number), f"pane('{p.pane_name}')", p.title, id=f"go.{p.pane_name}") for p in panes]
     return BindingsMap(found)
 
@@ -121,12 +131,13 @@ def commands(replay: bool, panes: Sequence[Pane], keymap: Keymap) -> list[Comman
     return found
 
 
-def footer(replay: bool, keymap: Keymap, pane: Pane | None = None) -> list[tuple[str, str]]:
+def footer(replay: bool, keymap: Keymap, pane: Pane | None = None, playing: bool = False) -> list[tuple[str, str]]:
     """(key, word) of the footer, in order: the main keys, those of the focused pane, then the others."""
     ranked = sorted((key for key in here(replay) if key.rank), key=lambda key: key.rank)
-    found = [(shown(keymap.keys(key.id, key.keys)).split()[0], key.word) for key in ranked]
+    words = {"replay.play": "pause"} if playing else {}
+    found = [(shown(keymap.keys(key.id, key.keys)).split()[0], words.get(key.id, key.word)) for key in ranked]
     if pane is None:
         return found
     own = [(name, binding) for name, binding in own_keys(type(pane)).items() if binding.show]
-    words = [(shown(keymap.keys(name, b.key)).split()[0], name.rpartition(".")[2]) for name, b in own[:PANE_KEYS]]
-    return [*found[:MAIN_KEYS], *words, *found[MAIN_KEYS:]]
+    its = [(shown(keymap.keys(name, b.key)).split()[0], name.rpartition(".")[2]) for name, b in own[:PANE_KEYS]]
+    return [*found[:MAIN_KEYS], *its, *found[MAIN_KEYS:]]

@@ -374,29 +374,3 @@ def test_on_a_gpu_the_profiler_is_asked_for_and_its_counters_are_shown(tmp_path:
         assert len(requests_of(sample)) == 1
 
     play(app, script)
-
-
-# -- enter opens what has the focus ------------------------------------------------------------------------
-
-
-def test_enter_in_the_best_kernels_pane_opens_the_best(sample: Sample) -> None:
-    seen = text_after(app_of(sample), ["4", "end", "1", "enter"])
-    assert f"candidate {sample.incumbent} of first" in seen
-
-
-def test_enter_in_the_log_shows_its_lines_whole(sample: Sample) -> None:
-    sample.put(ev.Noticed(level="warning", text="first line " + "x" * 150 + " END OF IT\nsecond line"))
-    app = app_of(sample)
-
-    async def script(app: CakeApp, pilot: Pilot[int]) -> None:
-        await press(app, pilot, "7")
-        assert "END OF IT" not in text_of(app)
-        await press(app, pilot, "enter")
-        seen = text_of(app)
-        assert "log, whole lines" in seen
-        assert "END OF IT" in seen
-        assert re.search(r"│ +second line +│", seen)
-        await press(app, pilot, "escape", "up", "enter")  # until the last line on screen
-        assert "second line" not in text_of(app)
-
-    play(app, script)

@@ -91,7 +91,8 @@ class Main(ReplayKeys, inherit_bindings=False):
         """Draw the footer."""
         self._message, self._ascii = message, ascii
         pane = self.focused if isinstance(self.focused, Pane) else None
-        self.footline.show(footer(self.replay, self.keymap, pane), message, ascii)
+        playing = self.record is not None and self.record.playing
+        self.footline.show(footer(self.replay, self.keymap, pane, playing), message, ascii)
 
     def _again(self) -> None:
         if self.app.is_running:
@@ -101,7 +102,7 @@ class Main(ReplayKeys, inherit_bindings=False):
         height = self.app.size.height
         self.headline.styles.height = 3 if height >= 20 else 2 if height >= 8 else 1
         self.tabs.display = not self.tiles.all_fit() or self.tiles.zoomed
-        self.timeline.display = self.replay and height >= 16
+        self.timeline.display = self.replay and height >= 10
         self.footline.display = height >= 5
 
     def _tabs(self) -> None:

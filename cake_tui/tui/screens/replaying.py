@@ -6,6 +6,7 @@ from cake_tui.errors import UserError
 from cake_tui.model.event import CandidateEnded
 from cake_tui.store.line import line_of
 from cake_tui.tui import format as fmt
+from cake_tui.tui.keys import KEYS
 from cake_tui.tui.replay import ReplayBridge
 from cake_tui.tui.screens.ask import Ask
 from cake_tui.tui.screens.candidates import CandidateKeys
@@ -14,13 +15,22 @@ PLACES = "#137, event 700, 12m30s of running time, 14:31 UTC, start or end"
 
 
 class ReplayKeys(CandidateKeys, inherit_bindings=False):
-    """A screen that shows a record under a cursor; in a live view these actions do nothing."""
+    """A screen that shows a record under a cursor; in a live view these actions are not bound."""
 
     @property
     def record(self) -> ReplayBridge | None:
         """The record, where this is a replay."""
         bridge = self.viewer.bridge
         return bridge if isinstance(bridge, ReplayBridge) else None
+
+    def action_elsewhere(self, name: str) -> None:
+        """A key that holds in a live view alone, or in a replay alone, was pressed in the other one."""
+        key = next(key for key in KEYS if key.id == name)
+        word, run = key.word or key.help, self.viewer.bridge.name
+        if self.record is not None:
+            self.viewer.say(f"{word}: this is a recording, there is no run to steer", "warn")
+        else:
+            self.viewer.say(f"{word}: this is the run itself; its record is walked through by: cake-tui replay {run}")
 
     def action_step(self, by: int) -> None:
         """One candidate."""

@@ -20,7 +20,7 @@ NO_TALLY = Tally()
 
 
 class Switch(Dialog):
-    """`send` gets ("enable" or "disable", an action's name) and returns why nothing was sent; the run's answer comes through the journal."""
+    """`send` gets ("enable" or "disable", an action's name), returns why nothing was sent; the journal brings the answer."""
 
     title_text = "actions"
 
