@@ -83,7 +83,7 @@ def _processor(device: Device) -> str:
 def _peaks(subject: str, backend: Backend, device: Device) -> Found:
     """Measure what the device reaches, unless a session is timing kernels on it."""
     try:
-        lock = take_device(device.uuid, "doctor", user_name())
+        lock = take_device(device.uuid, "cake-tui doctor", user_name())
     except UserError as error:
         return Found(subject, "note", *_split(f"not measured: {error}"))
     try:

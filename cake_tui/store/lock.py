@@ -17,6 +17,7 @@ from cake_tui.config import lock_dir
 from cake_tui.errors import BUSY, ENVIRONMENT, UserError
 from cake_tui.model import layout
 from cake_tui.model.state import ENDED
+from cake_tui.store import name as names
 from cake_tui.store.clock import utc_text
 
 _SIZE = 1024  # the file keeps this size, so that its holder can write a line into it when the disk is full
@@ -205,10 +206,14 @@ def take_device(uuid: str, session: str, who: str) -> Lock | None:
         ) from None
     if not taken:
         holder = read_holder(path)
-        said = "another session"
+        said, stop = "another session", "stop it"
         if holder is not None:
-            said = f'session "{holder.what}" of {holder.who} (PID {holder.pid} on {holder.host}, since {holder.since})'
-        raise UserError(f"device {uuid} is in use by {said}; wait until it ends, or stop it", BUSY)
+            # What is no session (verify, doctor) calls itself by words that are no session's name.
+            session = names.is_one(holder.what)
+            said = f'session "{holder.what}"' if session else f'"{holder.what}"'
+            said += f" of {holder.who} (PID {holder.pid} on {holder.host}, since {holder.since})"
+            stop = f"stop it: {f'cake-tui stop {holder.what}' if session else f'kill {holder.pid}'}"
+        raise UserError(f"device {uuid} is in use by {said}; wait until it ends, or {stop}", BUSY)
     lock.sign(what=session, who=who)
     return lock
 

@@ -25,6 +25,11 @@ def checked(name: str) -> str:
     return name
 
 
+def is_one(text: str) -> bool:
+    """Tell whether a text can be a session's name."""
+    return len(text) <= LONGEST and _ALLOWED.match(text) is not None
+
+
 def folder_of(sessions: Path | None = None) -> Path:
     """Return the folder of all sessions: the one given, else the configured one."""
     return sessions if sessions is not None else sessions_dir()
