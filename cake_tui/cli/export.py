@@ -14,7 +14,7 @@ from pathlib import Path
 from cake_tui import figures, registry
 from cake_tui.cli import Command
 from cake_tui.cli._session import add_sessions_argument
-from cake_tui.errors import OK, printable
+from cake_tui.errors import OK, UserError, printable
 from cake_tui.exporters import Exporter
 from cake_tui.model.row import Row
 from cake_tui.store import export, name, snapshot
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the session")
     known = ", ".join(registry.names("exporters"))
     parser.add_argument("--format", metavar="F", help=f"one of {known}; default: the kernel's own, c or cuda")
-    parser.add_argument("--output", metavar="FILE", type=Path, help="default: NAME-CANDIDATE with the format's ending")
+    parser.add_argument("--output", metavar="FILE", type=Path, help="with the format's ending; default: NAME-CANDIDATE")
     parser.add_argument("--candidate", metavar="N", type=int, help="default: the best")
     parser.add_argument("--force", action="store_true", help="overwrite FILE")
     parser.add_argument("--allow-simulated", action="store_true", help="export simulated figures, labelled so")
@@ -42,6 +42,11 @@ def run(args: argparse.Namespace) -> int:
     bundle = export.bundle(folder, fold.history, args.candidate, allow_simulated=args.allow_simulated)
     exporter: Exporter = wanted or registry.load("exporters", bundle.lowered.target)
     path = args.output or Path(f"{args.name}-{bundle.candidate}{exporter.suffix}")
+    if path.suffix != exporter.suffix:  # verify and compilers go by it
+        raise UserError(
+            f"--output: {printable(str(path))} ends in {printable(path.suffix) or 'nothing'}, but the kernel is for "
+            f"{bundle.lowered.target}: allowed: {exporter.suffix}, as {printable(path.stem or 'best')}{exporter.suffix}"
+        )
     export.save(path, exporter.write(bundle), force=args.force)
     time = figures.time(bundle.time_us) if bundle.time_us else "no time"
     print(f"{printable(str(path))}: candidate {bundle.candidate}, {time}, {figures.digest(bundle.lowered.sha256)}")
