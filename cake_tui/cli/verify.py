@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -51,6 +52,7 @@ class Verified(msgspec.Struct, frozen=True):
     bound_share: float | None
     stated_us: float | None
     simulated: bool
+    notice: str  # why the time here is not the stated one, as far as can be seen; empty where it is about that
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Verify and print one line or JSON; exit 7 where the file does not hold what it says."""
+    """Verify and print one line (or JSON), two where the time is another; exit 7 where the file is not as it says."""
     text = _text(args.file)
     exporter = _exporter(args.file, args.format)
     try:
@@ -78,8 +80,10 @@ def run(args: argparse.Namespace) -> int:
     ):
         compiler = _compiler(bundle, backend, device)
         harness: dict[str, Any] = {}
+        load = 0.0
         reason = ""
         if compiler is not None:  # else its kernel alone is checked
+            load = os.getloadavg()[0]  # of others: the harness has not run yet
             harness, reason = _alone(exporter, bundle, compiler, Path(scratch))
         agreement: Agreement | None = None
         if not reason:
@@ -95,11 +99,14 @@ def run(args: argparse.Namespace) -> int:
         source_sha256=bundle.lowered.sha256, harness=harness, stated_us=bundle.time_us, simulated=bundle.simulated,
         max_abs_err=agreement.max_abs_err if agreement else None,
         bound_share=agreement.bound_share if agreement else None,
+        notice=_notice(bundle, device, harness, load),
     )  # fmt: skip
     if args.json:
         print_json(verified)
     else:
         print(_line(verified))
+        if verified.notice:
+            print(f"{verified.file}: {verified.notice}")
     return OK if verified.passed else FOUND_WRONG
 
 
@@ -168,6 +175,19 @@ def _checked(executor: Local, bundle: Bundle) -> Agreement:
         subject = Subject(reply.binary_sha256, bundle.lowered)
         return check.ask(Check(bundle.problem, subject, "full", SEED, RUN_LIMIT_S), executor)
     raise RuntimeError("the executor answered no build job")
+
+
+def _notice(bundle: Bundle, device: Device, harness: dict[str, Any], load: float) -> str:
+    """Say how far the time here is from the stated one, and what may be the reason, where noise cannot be."""
+    time, stated, slow = harness.get("time_us"), bundle.time_us, bundle.slow_us
+    if time is None or not stated or slow is None or time <= slow:
+        return ""
+    said = [f"{figures.ratio(time / stated, 2)} the stated time", f"fastest {figures.time(harness.get('fastest_us'))}"]
+    if device.kind == "cpu":
+        said.append(f"load {load:.1f} on {len(os.sched_getaffinity(0))} logical processors")
+    if bundle.device.name != device.name:
+        said.append(f"stated for {bundle.device.name}, this is {device.name}")
+    return f"{'; '.join(said)}: other work, another clock or another machine makes times like that"
 
 
 def _line(found: Verified) -> str:

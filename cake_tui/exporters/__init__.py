@@ -41,6 +41,16 @@ class Bundle(msgspec.Struct, frozen=True):
         plain["source_sha256"] = self.lowered.sha256
         return plain
 
+    @property
+    def slow_us(self) -> float | None:
+        """A harness's time over this is worth a word: over 1.25 times the stated one, and over ten times its noise.
+
+        None where they are no times of the same thing: simulated ones, and those of several shapes together.
+        """
+        if self.time_us is None or self.simulated or (len(self.problem.shapes) > 1 and self.problem.ranking != "last"):
+            return None
+        return self.time_us * max(1.25, 1 + 10 * (self.pair_noise or 0.0))
+
 
 class Exporter(Protocol):
     """What `PLUGIN` is."""

@@ -121,3 +121,9 @@ static void cake_report(int passed, double worst) {
   printf(", \"checked_rows\": %lu", (unsigned long)cake_rows);
 }
 
+// A time far from the one stated above is told, beside the fastest run: other work on the machine looks like that.
+static void cake_hold(double time_us, double fastest_us) {
+  double stated = CAKE_STATED_US, slow = CAKE_SLOW_US;
+  if (slow > 0.0 && time_us > slow)
+    fprintf(stderr, "%.2f times the stated %.4g us; the fastest run took %.4g us\n", time_us / stated, stated, fastest_us);
+}

@@ -46,9 +46,9 @@ class Standalone(msgspec.Struct, frozen=True):
         head = self._head(bundle)
         parts = [
             BEGIN, source, END, "\n", "#ifndef CAKE_TUI_NO_MAIN\n", _forgotten(source), self.includes,
-            declarations(bundle.problem, plan), self.launches(bundle), ELEMENTS.read_text(encoding="utf-8"),
-            reference_text(bundle.problem, plan), CHECK.read_text(encoding="utf-8"),
-            self.harness.read_text(encoding="utf-8"), "#endif\n",
+            _times(bundle), declarations(bundle.problem, plan), self.launches(bundle),
+            ELEMENTS.read_text(encoding="utf-8"), reference_text(bundle.problem, plan),
+            CHECK.read_text(encoding="utf-8"), self.harness.read_text(encoding="utf-8"), "#endif\n",
         ]  # fmt: skip
         body = "\n" + "".join(parts)
         return head + _provenance.wrapped(bundle.provenance, head, body) + body
@@ -113,6 +113,12 @@ class Standalone(msgspec.Struct, frozen=True):
         # What is to be pasted stays on one line.
         told += [f"run: {command} && ./bench{self.words}", f"prove: cake-tui verify FILE{self.suffix}"]
         return "".join(f"// {piece}\n" for piece in told)
+
+
+def _times(bundle: Bundle) -> str:
+    """What the harness holds its own time against; zeros where there is nothing."""
+    stated, slow = (bundle.time_us, bundle.slow_us) if bundle.slow_us else (0.0, 0.0)
+    return f"#define CAKE_STATED_US {stated:.6g}\n#define CAKE_SLOW_US {slow:.6g}\n"
 
 
 def _forgotten(source: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from cake_tui import registry
+from cake_tui.exporters.c import PLUGIN
 from cake_tui.store.lock import take_device
+from tests.exporters.bundles import bundle
 
 pytestmark = pytest.mark.cc
 
@@ -69,6 +72,13 @@ def test_nothing_is_verified_on_a_device_that_a_session_uses(finished: Path, mon
     held.release()
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (4, "", 1)
     assert 'session "other" of bob' in done.stderr
+    assert done.stderr.endswith("wait until it ends, or stop it: cake-tui stop other\n")
+    held = take_device(registry.load("backends", "cpu").devices()[0].uuid, "verify best.c", "bob")
+    assert held is not None
+    done = cake("verify", "while.c", cwd=finished)
+    held.release()
+    assert f'"verify best.c" of bob (PID {os.getpid()}' in done.stderr
+    assert done.stderr.endswith(f"stop it: kill {os.getpid()}\n")
     assert cake("verify", "while.c", cwd=finished).returncode == 0
 
 
@@ -85,21 +95,50 @@ def test_an_existing_file_is_overwritten_only_with_force(finished: Path) -> None
 def test_force_replaces_files_and_what_links_lead_to_and_nothing_else(finished: Path) -> None:
     folder = finished / "kinds"
     folder.mkdir()
-    os.mkfifo(folder / "pipe")
-    (folder / "folder").mkdir()
+    os.mkfifo(folder / "pipe.c")
+    (folder / "folder.c").mkdir()
     (folder / "file").write_text("old", encoding="utf-8")
-    (folder / "link").symlink_to("file")
-    (folder / "dangling").symlink_to("made")
-    for name in ("pipe", "folder", "link", "dangling"):
+    (folder / "link.c").symlink_to("file")
+    (folder / "dangling.c").symlink_to("made")
+    for name in ("pipe.c", "folder.c", "link.c", "dangling.c"):
         words = ("export", "s", "--output", f"kinds/{name}", "--allow-simulated")
         assert cake(*words, cwd=finished).returncode == 2
-        assert cake(*words, "--force", cwd=finished).returncode == (2 if name in ("pipe", "folder") else 0)
-    assert (folder / "pipe").is_fifo()
-    assert list((folder / "folder").iterdir()) == []
-    for name, target in (("link", "file"), ("dangling", "made")):
+        assert cake(*words, "--force", cwd=finished).returncode == (2 if name in ("pipe.c", "folder.c") else 0)
+    assert (folder / "pipe.c").is_fifo()
+    assert list((folder / "folder.c").iterdir()) == []
+    for name, target in (("link.c", "file"), ("dangling.c", "made")):
         assert (folder / name).is_symlink()
         assert "SIMULATED" in (folder / target).read_text(encoding="utf-8")
     assert len(list(folder.iterdir())) == 6
+
+
+@pytest.mark.parametrize("ending", [".py", ".cu", ".C", ""])
+def test_an_ending_that_verify_would_not_know_is_refused_before_anything_is_written(
+    finished: Path, ending: str
+) -> None:
+    for more in ((), ("--format", "c")):
+        done = cake("export", "s", "--allow-simulated", "--force", "--output", f"other{ending}", *more, cwd=finished)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert f"other{ending} ends in {ending or 'nothing'}" in done.stderr
+        assert done.stderr.endswith("allowed: .c, as other.c\n")
+    assert not (finished / f"other{ending}").exists()
+
+
+def test_a_time_far_over_the_stated_one_is_told_with_what_may_be_the_reason(finished: Path) -> None:
+    made = bundle(time_us=0.01, pair_noise=0.004)
+    (finished / "slow.c").write_text(PLUGIN.write(made), encoding="utf-8")
+    done = cake("verify", "slow.c", cwd=finished)
+    assert done.returncode == 0, done.stderr
+    first, other = done.stdout.splitlines()
+    assert first.startswith(f"slow.c: ok: candidate 12, kernel id {made.lowered.sha256[:12]}, ")
+    found = re.fullmatch(
+        r"slow.c: (\d+)× the stated time; fastest (.+); load \d+\.\d on \d+ logical processors; stated for a CPU, .*",
+        other,
+    )
+    assert found is not None, other
+    assert int(found[1]) > 10
+    (finished / "fast.c").write_text(PLUGIN.write(bundle(time_us=10_000.0)), encoding="utf-8")
+    assert json.loads(cake("verify", "fast.c", "--json", cwd=finished).stdout)["notice"] == ""
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,23 @@ def figures(program: Path, *words: str) -> tuple[int, dict[str, object]]:
     return done.returncode, json.loads(done.stdout)
 
 
+@pytest.mark.parametrize(
+    ("time_us", "changes", "told"),
+    [
+        (0.001, {}, True), (1e6, {}, False), (0.001, {"simulated": True}, False), (0.001, {"pair_noise": 1e7}, False),
+    ],
+)  # fmt: skip
+def test_the_harness_tells_of_a_time_far_over_the_stated_one(
+    time_us: float | None, changes: dict[str, object], told: bool, tmp_path: Path
+) -> None:
+    program = compiled(PLUGIN.write(bundle(time_us=time_us, **changes)), tmp_path)
+    done = subprocess.run([str(program)], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    words = f" times the stated 0.001 us; the fastest run took {float(found['fastest_us']):.4g} us\n"
+    assert done.stderr.endswith(words) if told else done.stderr == ""
+
+
 KERNELS = ("matmul_bias_relu", "row_sum", "bias_gelu", "matmul_bias_relu_template")
 
 
