@@ -50,9 +50,11 @@ def parser_of(name: str) -> tuple[Parser, Command]:
 def _dispatch(arguments: list[str]) -> int:
     """Choose the command by the first word."""
     if not arguments:
+        from cake_tui.cli._output import print_line
         from cake_tui.cli._start import start_screen
 
-        print(start_screen(), end="")
+        for line in start_screen().splitlines():
+            print_line(line)
         return OK
     first, rest = arguments[0], arguments[1:]
     if first in ("-h", "--help", "help"):

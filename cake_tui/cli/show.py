@@ -6,7 +6,7 @@ import argparse
 
 from cake_tui import figures
 from cake_tui.cli import Command
-from cake_tui.cli._output import print_json
+from cake_tui.cli._output import print_json, print_line
 from cake_tui.cli._session import add_session_arguments, folder_of
 from cake_tui.errors import OK, UserError
 from cake_tui.model.ending import meaning_of, reason_of, word_of
@@ -106,7 +106,7 @@ def _lines_of_row(history: History, row: Row) -> list[str]:
 
 def _print(lines: list[str]) -> None:
     for line in lines:
-        print(visible(line, 2000))
+        print_line(visible(line, 2000), inset=11)
 
 
 PLUGIN: Command = Command("cake-tui show first --json", add_arguments, run)

@@ -6,7 +6,7 @@ import argparse
 
 from cake_tui.cli import Command
 from cake_tui.cli._ending import complain
-from cake_tui.cli._output import print_json
+from cake_tui.cli._output import print_json, print_line
 from cake_tui.cli._session import add_sessions_argument
 from cake_tui.errors import OK, UserError
 from cake_tui.store import name as names
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print_json(summary_of(path))
         else:
-            print(line_about(path))
+            print_line(line_about(path))
         return OK
     folder = names.folder_of(args.sessions)
     found = [folder / name for name in names.all_names(args.sessions)]
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
             if args.json:
                 summaries.append(summary_of(path))
             else:
-                print(line_about(path))
+                print_line(line_about(path))
         except UserError as error:  # one session's trouble hides no other
             complain(trouble_with(path, error))
     if args.json:

@@ -7,7 +7,7 @@ import time
 from collections import deque
 
 from cake_tui.cli import Command
-from cake_tui.cli._output import print_json_line
+from cake_tui.cli._output import print_json_line, print_line
 from cake_tui.cli._session import add_session_arguments, folder_of
 from cake_tui.errors import OK, UserError
 from cake_tui.model.state import ENDED
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _say(line: object) -> None:
-    print(line, flush=True)
+    print_line(str(line))
 
 
 PLUGIN: Command = Command("cake-tui tail first -f", add_arguments, run)
