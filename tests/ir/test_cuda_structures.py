@@ -145,6 +145,41 @@ def test_the_level_of_ptxas_is_an_option_and_changes_nothing_else() -> None:
     assert [found.law for found in laws.verify(text.parse(outside), H200)] == ["legal-values"]
 
 
+SLICED: dict[str, KnobValue] = {
+    "threads_x": 8, "threads_y": 8, "thread_m": 8, "thread_n": 8, "block_k": 32, "stages": 4, "tma": True, "slice_k": 2,
+    "fragments": 2, "ptxas": 1,
+}  # fmt: skip
+WHOLE: dict[str, KnobValue] = {
+    "threads_x": 32, "threads_y": 8, "thread_m": 16, "thread_n": 8, "block_k": 16, "unroll": 16, "stages": 4, "pad": 4,
+    "loaders": 4, "band": 1, "tma": False, "slice_k": 1, "fragments": 1, "ptxas": 3,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sizes", "wanted"),
+    [
+        # What was the fastest of all that was timed at these sizes on an H200.
+        ((1024, 1024, 1024), SLICED), ((4096, 4096, 4096), WHOLE),
+        # One block each, and the most that are there at once.
+        ((704, 768, 4096), SLICED), ((768, 1408, 128), SLICED),
+        ((2048, 2048, 2048), WHOLE),
+    ],
+)  # fmt: skip
+def test_warps_are_specialised_as_the_number_of_blocks_wants_it(
+    sizes: tuple[int, int, int], wanted: dict[str, KnobValue]
+) -> None:
+    schedule = ir.default_schedule(matmul(*sizes), "warp_specialized", "cuda", H200)
+    assert {name: schedule.knob(name) for name in wanted} == wanted
+
+
+@pytest.mark.parametrize("sizes", [(640, 768, 4096), (1088, 1024, 1024), (1024, 1024, 96), (1024, 1022, 1024)])
+def test_groups_of_warps_need_enough_blocks_depth_and_rows_for_bulk_copies(sizes: tuple[int, int, int]) -> None:
+    for problem, device in ((matmul(*sizes), H200), (matmul(1024, 1024, 1024), LITTLE)):
+        schedule = ir.default_schedule(problem, "warp_specialized", "cuda", device)
+        assert (schedule.knob("slice_k"), schedule.knob("ptxas")) == (1, 3)
+        assert not schedule.knob("tma")
+
+
 def test_roles_that_differ_keep_code_of_their_own() -> None:
     written = text.render(_program("warp_specialized", (256, 256, 1024), slice_k=2, fragments=1))
     first = written.index("for kb in 1..")
@@ -193,8 +228,9 @@ def space() -> Menu:
         ("pipeline(3)", "tiled", "pipelined", {"stages": 3}),
         ("warp_specialize(2, 3)", "pipelined", "warp_specialized", {"loaders": 2, "stages": 3}),
         ("change_stages(2)", "warp_specialized", "warp_specialized", {"stages": 2}),
-        ("change_loaders(1)", "warp_specialized", "warp_specialized", {"loaders": 1}),
-        ("copy_in_bulk(true)", "warp_specialized", "warp_specialized", {"tma": True}),
+        ("copy_in_bulk(false); change_loaders(1)", "warp_specialized", "warp_specialized", {"tma": False, "loaders": 1}),
+        ("copy_in_bulk(false)", "warp_specialized", "warp_specialized", {"tma": False}),
+        ("change_ptxas_level(3)", "warp_specialized", "warp_specialized", {"ptxas": 3}),
         ("rasterize(8)", "pipelined", "pipelined", {"band": 8}),
     ],
 )
@@ -202,7 +238,7 @@ def test_a_move_does_what_it_says(
     space: Menu, move: str, start: str, structure: str, changed: dict[str, KnobValue]
 ) -> None:
     base = space.default(start)
-    after, level = space.apply(base, (space.parse(move),))
+    after, level = space.apply(base, tuple(space.parse(one) for one in move.split("; ")))
     assert level == ("macro" if structure != start else "micro")
     assert after.structure == structure
     assert {name: after.knob(name) for name in changed} == changed

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from cake_tui.ir.build import Structure
-from cake_tui.ir.build._accesses import WIDEST
+from cake_tui.ir.build._accesses import WIDEST, widest
 from cake_tui.ir.build.contraction._block import Block, multiples_of
 from cake_tui.ir.build.contraction._problem import contraction_of
 from cake_tui.ir.build.contraction._ring import arrive, multiply, ring_knobs
@@ -41,6 +42,15 @@ SWIZZLE_ROWS = 8  # of a swizzle's pattern
 SLICES = (1, 2)
 FRAGMENTS = (1, 2)
 LEVELS = (1, 3)  # of ptxas
+LARGE = 128  # sums a thread, which leave no registers for operands read ahead
+# What to begin with where a multiprocessor gets one or two such blocks, and so each block few warps: the best of what
+# was timed on an H200 at 1024 x 1024 x 1024 (46.3 us; 48.4 us the best with one group of warps, 63.6 us cuBLAS).
+SLICED: dict[str, KnobValue] = {
+    "threads_x": 8, "threads_y": 8, "thread_m": 8, "thread_n": 8, "block_k": 32, "unroll": 32, "stages": 4, "tma": True,
+    "slice_k": 2, PTXAS: 1,
+}  # fmt: skip
+SIDE = 64  # elements of such a block, down and across
+HELD = 2  # such blocks on a multiprocessor at once
 # Blocks to begin with, as in `_block`: eight warps that multiply, so that one of them always can.
 BLOCKS = (
     (8, 32, 16, 8, 1.0),
@@ -67,14 +77,23 @@ class WarpSpecialized:
         `fragments` in steps of k that a thread's registers hold of each operand; `ptxas` is the level at which that
         assembler optimises. `tma` from sm_90 on.
         """
+        ring = ring_knobs(problem, device, BLOCKS)
+        first = {knob.name: knob.default for knob in ring}
+        sums = int(first["thread_m"]) * int(first["thread_n"])
         found = (
-            *ring_knobs(problem, device, BLOCKS),
+            *ring,
             Knob("loaders", (1, 2, 4, 8), 4),
             Knob("slice_k", SLICES, 1),
-            Knob("fragments", FRAGMENTS, 2),
+            Knob("fragments", FRAGMENTS, 1 if sums >= LARGE else 2),
             Knob(PTXAS, LEVELS, 3),
         )
-        return (*found, Knob("tma", (False, True), False)) if device.capability >= TMA_SINCE else found
+        if device.capability < TMA_SINCE:
+            return found
+        start = SLICED if _is_sliced(problem, device) else {}
+        return tuple(
+            Knob(knob.name, knob.values, start.get(knob.name, knob.default))
+            for knob in (*found, Knob("tma", (False, True), False))
+        )
 
     def multiples(self, problem: Problem, knobs: Mapping[str, KnobValue], target: Target) -> dict[str, int]:
         """Return what wide accesses need of rows."""
@@ -116,6 +135,17 @@ class WarpSpecialized:
         return c.program(
             "warp_specialized", target, device, runtime_sizes, consts, (launch,), multiples=multiples_of(problem, knobs)
         )
+
+
+def _is_sliced(problem: Problem, device: Device) -> bool:
+    """Say whether `SLICED` blocks give each multiprocessor one and fit at once, with rows that bulk copies can take."""
+    c = contraction_of(problem, "cuda")
+    lengths = [shape[name] for shape in problem.shapes for name in (c.columns, c.depth)]
+    rows, columns, depth = (problem.shapes[0][name] for name in (c.rows, c.columns, c.depth))
+    blocks = math.ceil(rows / SIDE) * math.ceil(columns / SIDE)
+    filled = depth >= int(SLICED["block_k"]) * int(SLICED["stages"])
+    wide = widest(c.dtype, lengths) * DTYPE_BYTES[c.dtype] == WIDEST
+    return c.dtype == "f32" and wide and filled and device.cores <= blocks <= HELD * device.cores
 
 
 def _compute_warps(number: int, slices: int) -> WarpRole:
