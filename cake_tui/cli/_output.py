@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-
 _NARROWEST = 20
 
 

@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 def _changed(path: Path, args: argparse.Namespace, target: str) -> Path:
     """Write what the flags ask for into the file; return the file that was written, else `path`."""
     if args.add is not None:
-        path = editing.add_action(path, read_text(args.add))
+        path = editing.add_action(path, read_text(args.add), shown_path(args.add))
     if args.values is not None:
         action, text = args.values
         parameter, _, values = text.partition("=")

@@ -18,7 +18,7 @@ from cake_tui.errors import UserError
 from cake_tui.menu.words import typed_values
 from cake_tui.model.history import History
 from cake_tui.store.snapshot import fold_session
-from cake_tui.toml import read_text
+from cake_tui.toml import read_text, shown_path
 from cake_tui.tui.moves import Moves
 
 _MOST = 1_000_000  # characters of an action on standard input
@@ -38,7 +38,9 @@ def run(args: argparse.Namespace) -> int:
     if sum(one is not None for one in (args.move, args.add, args.values)) != 1:
         raise UserError("cake-tui inject: one of MOVE, --add and --values is needed")
     if args.add is not None:
-        return ask(args, "actions", {"add": _read(args.add)}, done="added; the next round may use it")
+        return ask(
+            args, "actions", {"add": _read(args.add), "file": _label(args.add)}, done="added; the next round may use it"
+        )
     if args.values is not None:
         body = _values(args.values)
         return ask(args, "actions", body, done=f"set {args.values}; the next round may use them")
@@ -69,6 +71,10 @@ def _read(name: str) -> str:
         raise UserError("--add: what came on standard input is no UTF-8 text") from None
     except UserError as error:
         raise UserError(f"--add: {error}") from None
+
+
+def _label(name: str) -> str:
+    return "standard input" if name == "-" else shown_path(Path(name))
 
 
 def _values(text: str) -> dict[str, object]:

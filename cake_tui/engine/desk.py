@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from cake_tui.config import FIXED, Settings
-from cake_tui.errors import UserError, did_you_mean
+from cake_tui.errors import UserError, did_you_mean, printable
 from cake_tui.menu import Menu, editing
 from cake_tui.menu import find as menu_file
 from cake_tui.model.event import Event, RequestRefused, RequestTaken, RequestUndone, SettingsChanged
@@ -19,6 +19,7 @@ from cake_tui.store.inbox import KINDS, Refusal, Request
 
 LONGEST_NOTE = 500
 LONGEST_ACTION = 16_000
+LONGEST_LABEL = 200
 
 
 class Desk:
@@ -130,7 +131,8 @@ class Desk:
         """Change actions.toml; the loop reads it again before the next round and journals what changed."""
         body, path = request.body, menu_file()
         if "add" in body:
-            editing.add_action(path, _text(request, "add", LONGEST_ACTION))
+            label = printable(str(body.get("file") or "the added text"))[:LONGEST_LABEL]
+            editing.add_action(path, _text(request, "add", LONGEST_ACTION), label)
             return (_taken(request, text="an action was added"),)
         name, parameter = _text(request, "action"), _text(request, "parameter")
         values = body.get("values")

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cake_tui import registry
@@ -13,7 +14,7 @@ from cake_tui.errors import ENVIRONMENT, UserError, did_you_mean
 from cake_tui.menu.source import read_actions
 from cake_tui.model.device import TARGETS
 from cake_tui.model.schedule import KnobValue
-from cake_tui.toml import Document, Key, parse_document, read_text, shown, shown_path
+from cake_tui.toml import Added, Document, Key, parse_document, read_text, shown, shown_path
 
 
 def set_enabled(path: Path, name: str, enabled: bool) -> Path:
@@ -47,15 +48,22 @@ def set_values(path: Path, name: str, target: str, parameter: str, values: Seque
     )
 
 
-def add_action(path: Path, text: str) -> Path:
-    """Append ``[[action]]`` text to the file; raises UserError with the mistakes, and changes nothing then."""
+def add_action(path: Path, text: str, label: str) -> Path:
+    """Append ``[[action]]`` text to the file; raises UserError with the mistakes, and changes nothing then.
+
+    A mistake names its line in the file that the text is from, which is called `label`.
+    """
+    parse_document(text, label)
     document = _document(path)
     end = "\r\n" if "\r\n" in document.text else "\n"
-    lines = text.strip("\r\n").splitlines()
+    lines = [line.removesuffix("\r") for line in text.strip("\r\n").split("\n")]
+    before = document.text.rstrip("\r\n")
+    first = before.count("\n") + 3  # a blank line stands between
+    above = first - 1 - text[: len(text) - len(text.lstrip("\r\n"))].count("\n")
     if not any(re.match(r"\s*\[\[\s*action\s*\]\]", line) for line in lines):
         lines.insert(0, "[[action]]")
-    before = document.text.rstrip("\r\n")
-    return _write(path, document, before + end * 2 + end.join(lines) + end)
+        above += 1
+    return _write(path, document, before + end * 2 + end.join(lines) + end, Added(label, first, above))
 
 
 # --- the text -----------------------------------------------------------------------------------------
@@ -91,9 +99,9 @@ def _with_key(document: Document, table: Key, key: str, value: str) -> str:
     return document.text[: end + 1] + line + newline + document.text[end + 1 :]
 
 
-def _write(path: Path, document: Document, text: str) -> Path:
+def _write(path: Path, document: Document, text: str, added: Added | None = None) -> Path:
     """Read the new text as actions on every target, then swap the file; links are followed, the mode stays."""
-    changed = parse_document(text, document.label)
+    changed = replace(parse_document(text, document.label), added=added)
     for target in TARGETS:
         read_actions(changed, target)
     final = _own(path).resolve()

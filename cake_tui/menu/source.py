@@ -90,7 +90,9 @@ def _read_action(plain: Table, first_lines: dict[str, int], target: str) -> Acti
         name = None
     line = table.mistakes.document.line(table.path)
     if name is not None and first_lines.setdefault(name, line) != line:
-        table.mistake(("name",), f"a second action of this name; the first is in line {first_lines[name]}")
+        (here, _), (there, first) = map(table.mistakes.document.origin, (line, first_lines[name]))
+        of = f" of {there}" if there != here else ""
+        table.mistake(("name",), f"a second action of this name; the first is in line {first}{of}")
     level = table.choice("level", ("macro", "micro"), required=True) or "micro"
     summary = printable(table.text("summary", required=True) or "")
     edits = tuple(_read_edit(edit) for edit in table.tables("edits", required=True, form="an array of { do = ... }"))

@@ -20,6 +20,15 @@ _AT = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
 
 
 @dataclass(frozen=True)
+class Added:
+    """The text of another file at a document's end: it begins at line `first`, `before` lines stand above its own."""
+
+    label: str
+    first: int
+    before: int
+
+
+@dataclass(frozen=True)
 class Document:
     """A parsed file: `label` is its name in messages, `text` as it stands in the file (line ends kept)."""
 
@@ -27,6 +36,7 @@ class Document:
     text: str
     value: dict[str, Any]
     places: dict[Key, Place]
+    added: Added | None = None
 
     def line(self, path: Key) -> int:
         """Return the line of a key, or of the nearest table above it where the key is not there."""
@@ -36,7 +46,14 @@ class Document:
 
     def at(self, path: Key) -> str:
         """Return ``actions.toml:12`` for a key."""
-        return f"{self.label}:{self.line(path)}"
+        label, line = self.origin(self.line(path))
+        return f"{label}:{line}"
+
+    def origin(self, line: int) -> tuple[str, int]:
+        """Return the file that a line was written in, and its number there."""
+        if self.added is None or line < self.added.first:
+            return self.label, line
+        return self.added.label, max(1, line - self.added.before)
 
 
 def read_document(path: Path) -> Document:

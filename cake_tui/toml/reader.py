@@ -24,8 +24,7 @@ class Mistakes:
 
     def add(self, path: Key, message: str) -> None:
         """Note one mistake at a key; a name with control characters in it cannot break the line."""
-        line = self.document.line(path)
-        self._found.append((line, f"{self.document.label}:{line}: {printable(message)}"))
+        self._found.append((self.document.line(path), f"{self.document.at(path)}: {printable(message)}"))
 
     def __len__(self) -> int:
         return len(self._found)

@@ -113,6 +113,10 @@ def test_the_action_space_grows_while_the_run_goes_on(shell: Shell) -> None:
     (shell.folder / "new.toml").write_text(added, encoding="utf-8")
     assert "added" in shell("inject", "a", "--add", "new.toml")
     assert "deep_unroll" in shell("inject", "a", "--add", "new.toml", code=2)  # it is there already
+    (shell.folder / "wrong.toml").write_text(added.replace("level", "lewel").replace("deep", "more"), encoding="utf-8")
+    said = shell("inject", "a", "--add", "wrong.toml", code=2).splitlines()
+    assert said[0].startswith("a: wrong.toml:1: ")
+    assert said[1].startswith("wrong.toml:3: ")
     assert "set apply_unroll.factor" in shell("inject", "a", "--values", "apply_unroll.factor=1,2")
     assert "no parameter" in shell("inject", "a", "--values", "apply_unroll.fcator=1,2", code=2)
     assert "allowed: ACTION.PARAMETER" in shell("inject", "a", "--values", "apply_unroll", code=2)

@@ -128,7 +128,8 @@ def test_values_are_replaced_in_both_forms(path: Path) -> None:
 def test_windows_line_ends_and_a_byte_order_mark_survive_an_edit(path: Path) -> None:
     path.write_bytes(b"\xef\xbb\xbf" + ACTIONS.replace("\n", "\r\n").encode())
     editing.set_enabled(path, "revert_last", False)
-    editing.add_action(path, 'name = "more"\nlevel = "micro"\nsummary = "s"\nedits = [{ do = "unroll", factor = 2 }]\n')
+    more = 'name = "more"\nlevel = "micro"\nsummary = "s"\nedits = [{ do = "unroll", factor = 2 }]\n'
+    editing.add_action(path, more, "more.toml")
     written = path.read_bytes()
     assert b"enabled = false\r\n" in written
     assert written.count(b"\n") == written.count(b"\r\n")
@@ -140,8 +141,8 @@ BAD_EDITS = [
     (lambda path: editing.set_values(path, "apply_tiling", "c", "tile", (1,)), "there: tile_size"),
     (lambda path: editing.set_values(path, "apply_tiling", "c", "tile_size", ()), "at least one"),
     (lambda path: editing.set_values(path, "apply_tiling", "c", "tile_size", (1, 1)), "stands twice"),
-    (lambda path: editing.add_action(path, 'name = "x"'), "is missing"),
-    (lambda path: editing.add_action(path, "name = x"), "strings need quotes"),
+    (lambda path: editing.add_action(path, 'name = "x"', "x.toml"), "is missing"),
+    (lambda path: editing.add_action(path, "name = x", "x.toml"), "x.toml:1: "),
 ]
 
 
@@ -152,6 +153,27 @@ def test_an_edit_with_a_mistake_changes_nothing(edit, said: str, path: Path) -> 
     assert said in str(found.value)
     assert path.read_text(encoding="utf-8") == ACTIONS
     assert [entry.name for entry in path.parent.iterdir()] == ["actions.toml"]
+
+
+WRONG = {  # the line of each mistake, counted by hand
+    'name = "x"\nlevel = "micro"\nhint = []\nsummary = "s"\nedits = [{ do = "unrol" }]\n': (3, 5),
+    '\r\n\r\n# mine\r\n[[action]]\r\nname = "apply_tiling"\r\nlevel = "mikro"\r\nsummary = "s"\r\nedits = []\r\n': (
+        5, 6, 8,
+    ),
+    '\n[[action]]\n# no name\nlevel = "micro"\nsummary = "s\u2028t"\nedits = [{ do = "unroll", factor = 2 }]\n\n'
+    '[[action]]\nname = "y"\nlevel = "micro"\nsummary = "s"\nedits = []\n': (2, 12),
+    'name = "z"\n\nlevel = micro\n': (3,),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_mistakes_in_an_added_text_name_its_own_file_and_lines(text: str, path: Path) -> None:
+    with pytest.raises(UserError) as found:
+        editing.add_action(path, text, "mine.toml")
+    said = str(found.value).splitlines()
+    assert [line.split(": ")[0] for line in said] == [f"mine.toml:{line}" for line in WRONG[text]], said
+    if "apply_tiling" in text:
+        assert said[0].endswith(f"the first is in line 2 of {path}")
 
 
 def test_the_packaged_file_is_copied_before_it_is_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
