@@ -112,7 +112,8 @@ def _refused(h: History, e: ev.RequestRefused) -> None:
 def _undone(h: History, e: ev.RequestUndone) -> None:
     h.request_ids[e.id] = "taken"
     h.request_ids[e.undoes] = "undone"
-    h.queue.pop(e.undoes, None)
+    if (taken_back := h.queue.pop(e.undoes, None)) is not None:
+        h.undone[e.undoes] = " + ".join(move.text for move in taken_back.moves)
 
 
 def _settings(h: History, e: ev.SettingsChanged) -> None:

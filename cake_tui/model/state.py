@@ -46,6 +46,7 @@ class State(msgspec.Struct):
     structures: dict[str, Tally] = {}
     counts: dict[str, int] = {}
     queue: dict[str, Queued] = {}
+    undone: dict[str, str] = {}  # request id -> the moves that were taken back
     request_ids: dict[str, str] = {}  # id -> taken | refused | undone
     disabled_actions: tuple[str, ...] = ()
     wanted_profiles: tuple[int, ...] = ()  # candidates that people want profiled, oldest request first

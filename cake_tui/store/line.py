@@ -125,6 +125,17 @@ def _taken(e: ev.RequestTaken, h: History) -> str:
     return f"{e.what} by {e.who}" + (f": {detail}" if detail else "")
 
 
+def _joined(text: str) -> str:
+    """Several messages, one a line, as one line."""
+    return "; ".join(line.strip() for line in text.split("\n") if line.strip())
+
+
+def _menu(e: ev.MenuChanged, h: History) -> str:
+    if e.refused:
+        return f"actions.toml is refused, the actions before stay: {_joined(e.refused)}"
+    return f"actions: {'; '.join(e.changes)}"
+
+
 def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
 
@@ -185,9 +196,9 @@ _LINES: dict[type[ev.Event], Callable[[Any, History], str]] = {
     ev.Probed: lambda e, h: f"compiler: {e.version}",
     ev.SelfTestEnded: lambda e, h: f"self-test of the check: {len(e.cases)} cases as expected",
     ev.RequestTaken: _taken,
-    ev.RequestRefused: lambda e, h: f"refused {e.what} by {e.who}: {e.reason}",
-    ev.RequestUndone: lambda e, h: f"undo by {e.who}: {e.undoes}",
-    ev.MenuChanged: lambda e, h: f"actions: {e.refused or '; '.join(e.changes)}",
+    ev.RequestRefused: lambda e, h: f"refused {e.what} by {e.who}: {_joined(e.reason)}",
+    ev.RequestUndone: lambda e, h: f"undo by {e.who}: {h.undone.get(e.undoes, e.undoes)}",
+    ev.MenuChanged: _menu,
     ev.SettingsChanged: lambda e, h: f"settings: {_changes(e.changes)}",
     ev.PausedByGuard: lambda e, h: f"PAUSED: {e.guard}: {e.reason}",
     ev.RoundBegan: lambda e, h: f"round {e.round} begins with {e.size} slots{_knew(e)}",

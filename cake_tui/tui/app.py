@@ -79,6 +79,7 @@ class CakeApp(App[int]):
         self.leaving: Callable[[], object] = lambda: None
         self._message_until = 0.0
         self._readings_at = 0.0
+        self._menu_refused = ""  # as told last
         self._tick_timer: Timer | None = None
         self._main: Main | None = None
         self._view: View | None = None
@@ -113,6 +114,7 @@ class CakeApp(App[int]):
             self.call_after_refresh(self._open)
             self.set_timer(0.01, self._catch_up)
             return
+        self._menu_refused = self.bridge.fold.trail.menu_refused
         gc.freeze()  # what is there stays: looking through it again and again would hold up keys
         self.set_pace(self.slow_link)
         self.call_after_refresh(self.repaint)
@@ -138,6 +140,7 @@ class CakeApp(App[int]):
             return
         news = self.bridge.poll()
         self._answers()
+        self._refused_menu()
         view = self._view
         now = time.monotonic()
         held = view is not None and view.status.word.startswith("PAUSED:") and now - self._readings_at >= READINGS_S
@@ -304,12 +307,24 @@ class CakeApp(App[int]):
             else:
                 self.say(f"{text}: {'taken back' if ids[request] == 'undone' else 'taken'}", "good")
 
+    def _refused_menu(self) -> None:
+        """Say at once that an edit of actions.toml is not taken: whoever made it waits for it to act."""
+        refused = self.bridge.fold.trail.menu_refused
+        if refused != self._menu_refused:
+            self._menu_refused = refused
+            if refused and not self.bridge.replay:
+                self.say(refused, "bad")
+
     def export(self) -> None:
         """Write the best kernel into the working folder and say where it is."""
         from cake_tui.exporters import Exporter
         from cake_tui.store import export
 
         history = self.bridge.fold.history
+        if history.session is not None and history.session.device.kind == "simulated":
+            only = f"cake-tui export {self.bridge.name} --allow-simulated"
+            self.say(f"export: simulated figures are no measurements; to have the file all the same: {only}", "warn")
+            return
         try:
             target = history.session.device.target if history.session is not None else "c"
             exporter: Exporter = registry.load("exporters", target)

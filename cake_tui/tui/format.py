@@ -7,6 +7,7 @@ that what a pane says never depends on colour.
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
@@ -36,24 +37,33 @@ _MARKS: dict[str, tuple[str, str, str]] = {
     "WrongAnswer": ("✗", "x", "bad"),
     "Interrupted": ("i", "i", "warn"),
     "baseline": ("○", "O", "accent"),
-    "in flight": ("…", ":", "accent"),
+    "in flight": ("⋯", ":", "accent"),
 }
 OUTCOMES = {name: (glyph, plain, word_of(name), tone) for name, (glyph, plain, tone) in _MARKS.items()}
 
+# What one character cannot say without another meaning takes two: a sum, a comparison and a bullet are none of these.
 _ASCII = str.maketrans({
+    **{chr(0x2400 + code): f"^{chr(64 + code)}" for code in range(32)}, "␊": r"\n", "␍": r"\r", "␡": "^?",
     "─": "-", "│": "|", "╭": "+", "╮": "+", "╰": "+", "╯": "+", "┄": "-", "═": "=", "├": "+", "┤": "+", "┼": "+",
-    "━": "=", "▸": ">", "▾": "v", "▲": "^", "▼": "v", "●": "@", "○": "O", "∘": "o", "·": ".", "✗": "x", "…": "~",
-    "×": "x", "±": "+", "→": ">", "←": "<", "↑": "^", "↓": "v", "≥": ">", "≈": "n", "≤": "<", "≠": "!", "°": " ",
+    "━": "=", "▸": ">", "▾": "v", "▲": "^", "▼": "v", "●": "@", "○": "O", "∘": "o", "·": ".", "✗": "x", "⋯": ":",
+    "×": "x", "±": "+-", "→": "->", "←": "<-", "↑": "^", "↓": "v", "≥": ">=", "≈": "n", "≤": "<=", "≠": "!", "°": " ",
     "█": "#", "▁": "_", "▂": "_", "▃": ".", "▄": "-", "▅": "-", "▆": "=", "▇": "=", "░": ".", "┊": ":", "╎": ":",
     "┃": "#",
 })  # fmt: skip
+
+_CUT = re.compile(r".?…")
 
 SPARK = "▁▂▃▄▅▆▇█"
 
 
 def ascii_only(text: str) -> str:
-    """Replace our own symbols and whatever else is not ASCII, keeping the width in cells."""
-    text = text.translate(_ASCII)
+    """Replace our own symbols and whatever else is not ASCII; a cut text ends in two dots.
+
+    The width in cells stays but for arrows, comparisons, ``±`` and control characters, which take two.
+    """
+    if text.isascii():
+        return text
+    text = _CUT.sub(lambda found: "." * len(found[0]), text.translate(_ASCII))
     return text if text.isascii() else "".join(c if c.isascii() else "?" * cell_len(c) for c in text)
 
 

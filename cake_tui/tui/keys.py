@@ -139,5 +139,8 @@ def footer(replay: bool, keymap: Keymap, pane: Pane | None = None, playing: bool
     if pane is None:
         return found
     own = [(name, binding) for name, binding in own_keys(type(pane)).items() if binding.show]
-    its = [(shown(keymap.keys(name, b.key)).split()[0], name.rpartition(".")[2]) for name, b in own[:PANE_KEYS]]
+    its = [
+        (shown(keymap.keys(name, b.key)).split()[0], name.rpartition(".")[2].replace("_", " "))
+        for name, b in own[:PANE_KEYS]
+    ]
     return [*found[:MAIN_KEYS], *its, *found[MAIN_KEYS:]]

@@ -29,11 +29,10 @@ class LinesWidget(Widget):
     def put(self, lines: Sequence[Line]) -> None:
         """Show these lines, cut and filled to the widget's size."""
         width, height = self.size
-        fitted = [fmt.fit(line, width) for line in lines[:height]]
+        lines = [self._spelled(line) for line in lines[:height]]
+        fitted = [self._spelled(fmt.fit(line, width)) for line in lines]  # again: fitting marks what it cuts
         blank: Line = ((" " * width, ""),)
         fitted += [blank] * (height - len(fitted))
-        if self.ascii:
-            fitted = [tuple((fmt.ascii_only(text), tone) for text, tone in line) for line in fitted]
         before, same_size = self._on_screen, self._drawn_size == self.size
         self._on_screen, self._drawn_size = fitted, self.size
         if not same_size or len(before) != len(fitted):
@@ -44,6 +43,9 @@ class LinesWidget(Widget):
         ]
         if dirty:
             self.refresh(*dirty)
+
+    def _spelled(self, line: Line) -> Line:
+        return tuple((fmt.ascii_only(text), tone) for text, tone in line) if self.ascii else line
 
     def render_line(self, y: int) -> Strip:
         """Return one line's strip."""

@@ -32,7 +32,7 @@ def findings(found: Sequence[Any], width: int) -> list[Line]:
         ))  # fmt: skip
         evidence = finding.get("evidence")
         if isinstance(evidence, Mapping) and evidence:
-            seen = ", ".join(f"{fmt.visible(k, 40)} {scalar(v)}" for k, v in evidence.items())
+            seen = ", ".join(f"{fmt.visible(k, 40)} {scalar(v)}" for k, v in evidence.items() if v is not None)
             lines += [((f"   {text}", "dim"),) for text in fmt.wrap(seen, max(8, width - 4))[:3]]
         advice = fmt.visible(finding.get("advice") or "", 400)
         lines += [((f"   {text}", ""),) for text in fmt.wrap(advice, max(8, width - 4))[:4] if text.strip()]
@@ -54,7 +54,11 @@ def known(value: msgspec.Struct) -> dict[str, Any]:
 
 
 def entries(values: Mapping[str, Any], indent: str, width: int, depth: int = 0) -> list[Line]:
-    """Names and values aligned and wrapped; tables inside are indented, three deep, long lists take a line an item."""
+    """Names and values aligned and wrapped; tables inside are indented, three deep, long lists take a line an item.
+
+    What is null is left out: the exact JSON has it.
+    """
+    values = {key: value for key, value in values.items() if value is not None}
     size = min(NAME, max((len(str(key)) for key in values), default=0))
     lines: list[Line] = []
     for key, value in values.items():
@@ -67,7 +71,7 @@ def entries(values: Mapping[str, Any], indent: str, width: int, depth: int = 0) 
             lines.append(((f"{indent}{name}", "dim"),))
             lines += items(value, indent + "  ", width)
         else:
-            tone = "bad" if value is False else "dim" if value is None else ""
+            tone = "bad" if value is False else ""
             head = f"{indent}{fmt.pad(name, size)}  "
             pieces = fmt.wrap(scalar(value), max(12, width - len(head)))
             lines.append(((head, "dim"), (pieces[0], tone)))

@@ -11,7 +11,7 @@ import msgspec
 
 from cake_tui.model import event as ev
 from cake_tui.model.history import History
-from cake_tui.store.line import decided
+from cake_tui.store.line import decided, line_of
 
 KEPT = 48
 
@@ -49,6 +49,7 @@ class Trail(msgspec.Struct):
     crowned_us: float | None = None
     timed_beside: int | None = None  # the candidate in whose pairs the best was timed last, None: when it was accepted
     warned: list[str] = []  # what the engine had to say at the start, before its first round
+    menu_refused: str = ""  # why the last edit of actions.toml was refused, until one is taken
     refusals: dict[str, str] = {}  # request id -> reason, the latest ones
 
     def apply(self, event: ev.Event, history: History) -> None:
@@ -121,6 +122,10 @@ def _refused(trail: Trail, event: ev.RequestRefused, history: History) -> None:
         del trail.refusals[next(iter(trail.refusals))]
 
 
+def _menu_changed(trail: Trail, event: ev.MenuChanged, history: History) -> None:
+    trail.menu_refused = line_of(event, history) if event.refused else ""
+
+
 _HANDLERS: dict[type[ev.Event], Callable[[Trail, Any, History], None]] = {
     ev.Noticed: _noticed,
     ev.GuardFired: _guarded,
@@ -131,6 +136,7 @@ _HANDLERS: dict[type[ev.Event], Callable[[Trail, Any, History], None]] = {
     ev.NoiseCalibrated: _calibrated,
     ev.Coarse: _measured,
     ev.RequestRefused: _refused,
+    ev.MenuChanged: _menu_changed,
 }
 
 _STEPS: dict[type[ev.Event], str] = {

@@ -14,8 +14,8 @@ from tests.tui.sample import Sample
 def marked(sample: Sample) -> tuple[int, int]:
     """How many rows of the board have a time, and how many of them a marked one."""
     text = text_after(app_of(sample), ["4", "z", "f"])
-    times = re.findall(r"(~?)\d[\d.]* (?:µs|us|ms)\b", text.split("outcome")[1])
-    return len(times), sum(mark == "~" for mark in times)
+    times = re.findall(r"(\*?)\d[\d.]* (?:µs|us|ms)\b", text.split("outcome")[1])
+    return len(times), sum(mark == "*" for mark in times)
 
 
 def test_times_at_the_old_clock_are_marked_and_those_that_follow_are_not(sample: Sample) -> None:

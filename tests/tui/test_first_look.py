@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
+from pathlib import Path
 
+import msgspec
 from textual.pilot import Pilot
 
 from cake_tui.model import event as ev
 from cake_tui.model.move import Move, Proposal
-from cake_tui.tui.app import CakeApp
+from cake_tui.tui import sections
+from cake_tui.tui.app import CakeApp, load_panes
 from cake_tui.tui.replay import ReplayBridge
 from tests.tui.conftest import app_of
 from tests.tui.picture import text_of
 from tests.tui.pilot import play, press, settle, text_after
-from tests.tui.sample import Sample
+from tests.tui.sample import DEVICE, Sample
 
 
 def recording(sample: Sample) -> CakeApp:
@@ -36,11 +40,44 @@ def test_enter_in_the_log_shows_its_lines_whole(sample: Sample) -> None:
         seen = text_of(app)
         assert "log, whole lines" in seen
         assert "END OF IT" in seen
-        assert re.search(r"│ +second line +│", seen)
+        assert "second line" in seen
         await press(app, pilot, "escape", "up", "enter")  # until the last line on screen
         assert "second line" not in text_of(app)
 
     play(app, script)
+
+
+# -- a broken actions.toml and what was taken back ----------------------------------------------------------
+
+
+def test_a_refused_edit_of_the_actions_is_told_at_once_and_is_trouble(sample: Sample) -> None:
+    app = app_of(sample)
+
+    async def script(app: CakeApp, pilot: Pilot[int]) -> None:
+        sample.put(ev.MenuChanged(changes=(), refused="actions.toml:3: no such knob\nactions.toml:9: [/] no value"))
+        app.tick()
+        await settle(app, pilot)
+        told = "actions.toml is refused, the actions before stay: actions.toml:3: no such knob; actions.toml:9: [/] no"
+        assert told in text_of(app).splitlines()[-1]
+        sample.put(ev.MenuChanged(changes=("unroll: 4 → 8",)))
+        app.tick()
+        await press(app, pilot, "7", "z", "F")  # only trouble
+        assert told in text_of(app)
+        assert "unroll: 4" not in text_of(app)
+
+    play(app, script)
+
+
+def test_an_undo_names_the_move_and_an_injected_candidate_is_marked(sample: Sample) -> None:
+    move = {"action": "split_k", "arguments": [["parts", 2]]}
+    sample.put(ev.RequestTaken(id="r-1", who="bob", what="inject", body={"moves": [move]}))
+    sample.put(ev.RequestUndone(id="r-2", who="bob", undoes="r-1"))
+    assert "undo by bob: split_k(2)" in text_after(app_of(sample), ["7", "z"])
+    by_hand = Proposal(sample.incumbent, (Move("split_k", (("parts", 2),)),), "", "person", "bob", request="r-3")
+    sample._plan(by_hand, sample.schedule_of_best(), None)
+    board = text_after(app_of(sample), ["4", "z", "o"]).splitlines()
+    assert [line for line in board if f"#{sample.number} " in line and "▲ bob" in line]
+    assert sum("▲" in line for line in board) == 1
 
 
 # -- notices at the start ----------------------------------------------------------------------------------
@@ -103,3 +140,84 @@ def test_the_key_that_plays_is_named_for_what_it_does_now(sample: Sample) -> Non
         assert "space play" in text_of(app).splitlines()[-1]
 
     play(app, script)
+
+
+# -- the board ---------------------------------------------------------------------------------------------
+
+
+def test_the_latest_candidate_is_on_the_board_while_it_is_followed(sample: Sample) -> None:
+    app = app_of(sample)
+    board = next(pane for pane in load_panes() if pane.pane_name == "board")
+
+    async def script(app: CakeApp, pilot: Pilot[int]) -> None:
+        def rows() -> list[str]:
+            return [line for line in text_of(app).splitlines() if re.match(r" +\d* +#\d+ ", line)]
+
+        await press(app, pilot, str(board.number), "z", "end", "escape")
+        latest = app.view().selected
+        assert app.view().follows
+        first, *_, last = rows()
+        assert f"#{app.bridge.fold.history.incumbent} " in first
+        assert f"#{latest} " in last
+        assert "latest" in last
+        await pilot.click(f"#pane-{board.pane_name}", offset=(5, len(rows()) + 1))
+        assert app.chosen == latest
+
+    play(app, script, (120, 14))
+
+
+def test_the_board_shows_what_it_is_ordered_by_and_no_empty_rank(sample: Sample) -> None:
+    app = app_of(sample)
+
+    async def script(app: CakeApp, pilot: Pilot[int]) -> None:
+        await press(app, pilot, "4")
+        assert "speed-up" in text_of(app)  # in a narrow pane too
+        await press(app, pilot, "z")
+        assert re.search(r"^ +rank +no", text_of(app), re.M)
+        await press(app, pilot, "o")
+        assert "rank" not in text_of(app)
+
+    play(app, script)
+
+
+def test_what_is_in_flight_is_not_yet_measured_and_the_slower_ones_can_be_filtered(sample: Sample) -> None:
+    by_hand = Proposal(sample.incumbent, (Move("split_k", (("parts", 2),)),), "", "finding", "bandit")
+    sample._plan(by_hand, sample.schedule_of_best(), None)
+    sample._measure(1234.0, 0.0, sample.incumbent)
+    app = app_of(sample)
+
+    async def script(app: CakeApp, pilot: Pilot[int]) -> None:
+        await press(app, pilot, "4", "z", "f")
+        assert "only measured" in text_of(app)
+        assert f"#{sample.number} " not in "".join(text_of(app).splitlines()[4:])
+        await press(app, pilot, "f", "f")
+        rows = [line for line in text_of(app).splitlines() if re.match(r" +#\d+ |.* #\d+ .*→", line)]
+        assert "only slower" in text_of(app)
+        assert rows
+        assert all("slower" in line for line in rows if "→" in line)
+
+    play(app, script)
+
+
+# -- figures and words -------------------------------------------------------------------------------------
+
+
+def test_a_blank_stands_before_the_history_of_a_reading(sample: Sample) -> None:
+    app = app_of(sample)
+    app.bridge.poll()
+    app.bridge.fold.trail.drift = [0.1, math.log(2.751)]
+    assert re.search(r"drift +\+175\.1 % of the best +[▁▂▃▄▅▆▇█]", text_after(app, ["5", "z"]))
+
+
+def test_export_of_simulated_figures_names_the_command_that_does_it(tmp_path: Path) -> None:
+    sample = Sample(tmp_path / "first", device=msgspec.structs.replace(DEVICE, kind="simulated"))
+    sample.run(4)
+    said = text_after(app_of(sample), ["e"], size=(200, 40)).splitlines()[-1]
+    assert "cake-tui export first --allow-simulated" in said
+
+
+def test_what_is_null_is_left_out_where_people_read(sample: Sample) -> None:
+    entries = sections.entries({"local_accesses": None, "vector_share": 0.9}, "", 60)
+    assert ["".join(text for text, _ in line).split() for line in entries] == [["vector_share", "0.9"]]
+    (_, seen) = sections.findings([{"label": "x", "evidence": {"sm_busy_pct": None, "share": 0.5}}], 60)[:2]
+    assert "".join(text for text, _ in seen).split() == ["share", "0.5"]

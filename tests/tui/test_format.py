@@ -72,6 +72,18 @@ def test_ascii_keeps_the_width_of_our_symbols() -> None:
     assert len(fmt.ascii_only(text)) == fmt.width_of(((text, ""),))
 
 
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("-7.2 % ± 6.2 %", "-7.2 % +- 6.2 %"), ("#3 → unroll 4 → 8", "#3 -> unroll 4 -> 8"), ("a ≥ 2", "a >= 2"),
+        ("first␊second␛[2J", r"first\nsecond^[[2J"), ("a long na…", "a long n.."), ("…", "."), ("▸ bullet", "> bullet"),
+    ],
+)  # fmt: skip
+def test_ascii_says_the_same_and_nothing_else(text: str, plain: str) -> None:
+    assert fmt.ascii_only(text) == plain
+    assert fmt.ascii_only(plain) == plain
+
+
 def test_every_kind_of_event_has_words_of_its_own() -> None:
     kinds = typing.get_args(ev.AnyEvent)
     assert len(kinds) > 20

@@ -18,6 +18,7 @@ from cake_tui.model.measure import Clock, Series, Stale
 from cake_tui.tui.app import CakeApp, load_panes
 from cake_tui.tui.keys import KEYS, here
 from cake_tui.tui.pane import Pane
+from cake_tui.tui.panes.board import FILTERS
 from tests.tui.conftest import app_of
 from tests.tui.picture import text_of
 from tests.tui.pilot import play, press, settle, text_after
@@ -188,7 +189,7 @@ def test_selection_and_place_survive_new_candidates(sample: Sample) -> None:
 def test_the_board_can_be_ordered_and_filtered(finished_sample: Sample) -> None:
     newest = text_after(app_of(finished_sample), ["4", "z", "o"])
     assert "newest" in newest
-    failed = text_after(app_of(finished_sample), ["4", "z", "f", "f", "f"])
+    failed = text_after(app_of(finished_sample), ["4", "z", *["f"] * FILTERS.index("failed")])
     assert "only failed" in failed
     assert "accepted" not in failed.split("only failed")[1]
 

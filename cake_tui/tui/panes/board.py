@@ -22,8 +22,9 @@ from cake_tui.tui.pane import Pane
 from cake_tui.tui.views import View
 
 ORDERS = ("rank", "newest", "time", "gain", "error")
-FILTERS = ("all", "measured", "accepted", "failed", "rejected", "screened", "repeated", "injected")
+FILTERS = ("all", "measured", "accepted", "slower", "no gain", "failed", "rejected", "screened", "repeated", "injected")
 BEHIND = 1e15  # a place behind all that have a value; numbers added to it stay exact
+ROOM_FOR_LATEST = 4  # rows from which on the last one is the latest candidate's, where it would not be seen else
 NARROW = 4  # cells in which an outcome is its glyph alone
 _HEADS = {"moves": "  base → moves", "": "  outcome"}
 
@@ -31,14 +32,14 @@ _HEADS = {"moves": "  base → moves", "": "  outcome"}
 class Board(Pane):
     """Rank, number, outcome, time, gain over the holder it met, speed-up over candidate 0, path of moves.
 
-    A time taken at another clock than the one that is normal now has a ~ before it.
+    A time taken at another clock than the one that is normal now has a * before it.
     """
 
     order: ClassVar[int] = 4
     title: ClassVar[str] = "board"
     help: ClassVar[str] = (
-        "candidates; up and down choose one for feedback and details, esc follows the latest; ~ marks a time "
-        "taken at another clock than the one that is normal now"
+        "candidates; up and down choose one for feedback and details, esc follows the latest; * marks a time "
+        "taken at another clock than the one that is normal now, ▲ what a person injected"
     )
     finds: ClassVar[str] = "filter by words: number, outcome, moves, structure, reason"
 
@@ -54,6 +55,7 @@ class Board(Pane):
         self.ordered_by = "rank"
         self.filtered = "all"
         self._order: list[int] = []
+        self._shown: list[int] = []  # on screen, from the top down
         self._ended = Ended()
         self._base: tuple[str, str, str, int, int | None] | None = None
         self._flying: list[int] = []
@@ -70,7 +72,8 @@ class Board(Pane):
     def body(self, view: View, width: int, height: int) -> list[Line]:
         """Head and the rows around the selection."""
         numbers = self._numbers(view.history)
-        columns = _columns(width)
+        ranked = self._ranked()
+        columns = _columns(width, self.ordered_by, ranked)
         lines: list[Line] = [
             tuple(
                 (fmt.pad(_HEADS.get(name, name) if size > NARROW else "", size, right), "dim")
@@ -78,13 +81,22 @@ class Board(Pane):
             )
         ]
         room = height - 1
+        self._shown = []
         if not numbers:
             return [*lines, ((" none of these" if view.history.rows else " no candidate yet", "dim"),)]
         self._keep_selected_visible(view, room)
-        for index in self.window(len(numbers), room):
+        places = list(self.window(len(numbers), room))
+        latest = self._placed(view) if view.follows else None
+        apart = latest is not None and latest not in places and room >= ROOM_FOR_LATEST
+        if latest is not None and apart:
+            places[-1] = latest
+        self._shown = [numbers[index] for index in places]
+        for index in places:
             row = view.history.rows[numbers[index]]
             chosen = row.number == view.selected
-            lines.append(_row(row, self._rank(index), columns, view, chosen and not view.follows))
+            lines.append(_row(row, str(index + 1) if ranked else "", columns, view, chosen and not view.follows))
+        if apart:
+            lines[-1] = _told_latest(lines[-1])
         return lines
 
     def moved(self, by: int) -> bool:
@@ -143,13 +155,13 @@ class Board(Pane):
 
     def on_click(self, event: events.Click) -> None:
         """Choose the clicked row."""
-        index = self.top + event.y - 2
-        if self.view is not None and 0 <= index < len(self._order) and event.y >= 2:
-            self.app.choose(self._order[index])  # type: ignore[attr-defined]
+        line = event.y - 2
+        if 0 <= line < len(self._shown):
+            self.app.choose(self._shown[line])  # type: ignore[attr-defined]
 
-    def _rank(self, index: int) -> str:
-        ranked = self.ordered_by == "rank" and self.filtered in ("all", "measured") and not self.sought
-        return str(index + 1) if ranked else ""
+    def _ranked(self) -> bool:
+        """Whether a place in the list is a rank among all."""
+        return self.ordered_by == "rank" and self.filtered in ("all", "measured") and not self.sought
 
     def _numbers(self, history: History) -> list[int]:
         """Candidates in order: those that ended since are put in their places, in flight ones stand at the end."""
@@ -196,6 +208,8 @@ class Board(Pane):
 
     def _keep_selected_visible(self, view: View, room: int) -> None:
         place = self._placed(view)
+        if view.follows:  # the first ones, and the latest
+            self.top = 0
         if place is None or view.follows or room < 1:
             return
         if place < self.top:
@@ -238,7 +252,9 @@ def _words(row: Row) -> str:
 def _passes(row: Row, kept: str) -> bool:
     match kept:
         case "measured":
-            return row.time_us is not None
+            return row.time_us is not None and row.outcome is not None
+        case "slower" | "no gain":
+            return row.ended_as == kept.replace(" ", "_")
         case "accepted":
             return row.verdict == "accepted"
         case "injected":
@@ -250,19 +266,23 @@ def _passes(row: Row, kept: str) -> bool:
     return True
 
 
-def _columns(width: int) -> list[tuple[str, int, bool]]:
-    """(name, cells, right-aligned) of the columns that fit; the path of moves takes what is left."""
+def _columns(width: int, ordered_by: str, ranked: bool) -> list[tuple[str, int, bool]]:
+    """(name, cells, right-aligned) of the columns that fit; the path of moves takes what is left.
+
+    What the list is ordered by is among them: a rank is by the speed-up over candidate 0.
+    """
+    gained = "speed-up" if ordered_by == "rank" and width < 90 else "gain"
     if width < 52:
-        wanted = [("no", 6, True), ("", 4, False), ("time", 10, True), ("gain", 9, True)]
+        wanted = [("no", 6, True), ("", 4, False), ("time", 10, True), (gained, 9, True)]
     else:
-        wanted = [("no", 7, True), ("", 15, False), ("time", 10, True), ("gain", 9, True)]
-        if width >= 78:
+        wanted = [("no", 7, True), ("", 15, False), ("time", 10, True), (gained, 9, True)]
+        if width >= 78 and ranked:
             wanted[:0] = [("rank", 5, True)]
         if width >= 90:
             wanted.append(("speed-up", 10, True))
         if width >= 98:
             wanted.append(("throughput", 14, True))
-        if width >= 112:
+        if width >= 112 or (ordered_by == "error" and width >= 62):
             wanted.append(("error", 10, True))
     used = sum(size for _, size, _ in wanted)
     return [*wanted, ("moves", max(1, width - used), False)] if width > used else wanted
@@ -290,6 +310,11 @@ def _row(row: Row, rank: str, columns: list[tuple[str, int, bool]], view: View, 
     return tuple((fmt.pad(cells[name][0], size, right), cells[name][1] + mark) for name, size, right in columns)
 
 
+def _told_latest(line: Line) -> Line:
+    """The line of the latest candidate where it does not stand in its place in the order."""
+    return (*line[:-1], (f"  latest {line[-1][0][1:]}", line[-1][1]))
+
+
 def _merged(columns: list[tuple[str, int, bool]]) -> list[tuple[str, int, bool]]:
     """The columns of rank, number and outcome, and one of the others' cells."""
     kept = [column for column in columns if column[0] in ("rank", "no", "")]
@@ -300,7 +325,7 @@ def _time(row: Row, epoch: int) -> str:
     """The time; one that was taken at another clock does not compare, and is marked."""
     if row.time_us is None:
         return ""
-    return f"{'' if row.epoch == epoch else '~'}{figures.time(row.time_us)}"
+    return f"{'' if row.epoch == epoch else '*'}{figures.time(row.time_us)}"
 
 
 def _path(row: Row, history: History) -> str:
@@ -309,7 +334,8 @@ def _path(row: Row, history: History) -> str:
         return "start"
     told = "" if row.time_us is not None else reason_of(row) or meaning_of(history, row) * (row.outcome is not None)
     why = f"  {fmt.visible(told, 200)}" if told else ""
-    return f"#{row.proposal.base} → {fmt.visible(row.proposal.text, 200)}{why}"
+    who = f"▲ {fmt.visible(row.proposal.who, 24)} " if row.proposal.request is not None else ""
+    return f"{who}#{row.proposal.base} → {fmt.visible(row.proposal.text, 200)}{why}"
 
 
 PLUGIN: type[Pane] = Board

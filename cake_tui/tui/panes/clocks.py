@@ -14,7 +14,7 @@ from cake_tui.tui.pane import Pane
 from cake_tui.tui.views import View
 
 LABEL = 10
-VALUE = 20
+VALUE = 23  # cells of a value with the blank behind it
 SPARK = 40
 
 
@@ -45,7 +45,7 @@ class Clocks(Pane):
 def _line(name: str, text: str, past: Sequence[float | None], width: int) -> Line:
     """Name, value and a short history, where there is room for one."""
     history = fmt.spark(past, max(0, min(SPARK, width - LABEL - VALUE - 1)))
-    return ((fmt.pad(f" {name}", LABEL), "dim"), (fmt.pad(text, VALUE), ""), (history, "accent"))
+    return ((fmt.pad(f" {name}", LABEL), "dim"), (fmt.pad(text, VALUE - 1) + " ", ""), (history, "accent"))
 
 
 Fields = tuple[tuple[str, str, str], ...]  # name, field of the reading, what it says

@@ -121,7 +121,7 @@ class Feedback(Pane):
 
     def _section(self, name: str, inside: list[Line], marked: bool) -> list[Line]:
         if not inside:
-            return [((f" · {fmt.visible(name, 40)}: ", "dim"), ("null", "dim!" if marked else "dim"))]
+            return [((f" · {fmt.visible(name, 40)}: ", "dim"), ("none", "dim!" if marked else "dim"))]
         folded = name in self.folded
         sign = "▸" if folded else "▾"
         head: Line = ((f" {sign} ", "accent"), (fmt.visible(name, 60), "accent!" if marked else "accent"))
@@ -154,10 +154,10 @@ def _findings(value: dict[str, Any] | None, row: Row, width: int) -> list[Line]:
 def _blocks(value: dict[str, Any], row: Row, width: int) -> list[tuple[str, list[Line]]]:
     """(name, lines) of each section; what stands in none comes first."""
     plain = {k: v for k, v in value.items() if not isinstance(v, (dict, list)) and k not in ("action_taken", *SECTIONS)}
-    if row.ended_as != row.verdict and "verdict" in plain:
+    if row.ended_as != row.verdict and plain.get("verdict"):
         plain["verdict"] = f"{plain['verdict']} ({word_of(row.ended_as)})"
     blocks = [(TOP, entries(plain, "   ", width))]
-    names = [name for name in SECTIONS if name in value]
+    names = [name for name in SECTIONS if value.get(name) is not None]
     names += [name for name, v in value.items() if isinstance(v, (dict, list)) and name not in (*SECTIONS, "findings")]
     for name in names:
         inner = value[name]
@@ -166,7 +166,7 @@ def _blocks(value: dict[str, Any], row: Row, width: int) -> list[tuple[str, list
         elif isinstance(inner, list):
             blocks.append((name, items(inner, "   ", width)))
         else:
-            blocks.append((name, [] if inner is None else [((f"   {scalar(inner)}", ""),)]))
+            blocks.append((name, [((f"   {scalar(inner)}", ""),)]))
     return blocks
 
 

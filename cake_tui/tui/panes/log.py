@@ -7,6 +7,7 @@ from typing import ClassVar
 from textual.binding import Binding
 
 from cake_tui.model import layout
+from cake_tui.model.event import MenuChanged
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line, Span
 from cake_tui.tui.pane import Copied, Pane
@@ -91,11 +92,10 @@ class Log(Pane):
         if key != self._key or view.cursor < self._seen:
             self._key, self._seen, self._found = key, 0, []
             self._lines.clear()
-        journal = view.journal
         before = len(self._found)
         until = view.cursor if not self.sought else min(view.cursor, self._seen + SEARCHED)
         for index in range(self._seen, until):
-            if self._wants(journal.kind(index)) and (not self.sought or self.wants(self._text(view, index))):
+            if self._wants(view, index) and (not self.sought or self.wants(self._text(view, index))):
                 self._found.append(index)
         self._seen = until
         if until < view.cursor:
@@ -104,9 +104,13 @@ class Log(Pane):
             self.back += len(self._found) - before
         return self._found
 
-    def _wants(self, kind: str) -> bool:
+    def _wants(self, view: View, index: int) -> bool:
+        kind = view.journal.kind(index)
         if self.kinds == "everything":
             return True
+        if self.kinds == "trouble" and kind == "MenuChanged":  # an edit that is taken is none
+            event = view.journal.event(index)
+            return isinstance(event, MenuChanged) and event.refused is not None
         return kind not in QUIET if self.kinds == "events" else kind in GROUPS[self.kinds]
 
     def _text(self, view: View, index: int) -> str:

@@ -20,7 +20,7 @@ NO_TALLY = Tally()
 
 
 class Switch(Dialog):
-    """`send` gets ("enable" or "disable", an action's name), returns why nothing was sent; the journal brings the answer."""
+    """`send` gets ("enable" or "disable", an action's name), returns why nothing was sent; the journal answers."""
 
     title_text = "actions"
 
