@@ -209,10 +209,10 @@ def take_device(uuid: str, session: str, who: str) -> Lock | None:
         said, stop = "another session", "stop it"
         if holder is not None:
             # What is no session (verify, doctor) calls itself by words that are no session's name.
-            session = names.is_one(holder.what)
-            said = f'session "{holder.what}"' if session else f'"{holder.what}"'
+            tunes = names.is_one(holder.what)
+            said = f'session "{holder.what}"' if tunes else f'"{holder.what}"'
             said += f" of {holder.who} (PID {holder.pid} on {holder.host}, since {holder.since})"
-            stop = f"stop it: {f'cake-tui stop {holder.what}' if session else f'kill {holder.pid}'}"
+            stop = f"stop it: {f'cake-tui stop {holder.what}' if tunes else f'kill {holder.pid}'}"
         raise UserError(f"device {uuid} is in use by {said}; wait until it ends, or {stop}", BUSY)
     lock.sign(what=session, who=who)
     return lock
