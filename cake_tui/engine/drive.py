@@ -187,7 +187,7 @@ class Engine:
         except Ended as ended:
             return "failed", ended.outcome.reason or type(ended.outcome).__name__, NO_CANDIDATE
         except UserError as error:
-            return "failed", str(error), error.exit_code
+            return "failed", "; ".join(str(error).splitlines()), error.exit_code
         except Exception as error:  # noqa: BLE001 the process boundary: a bug travels into engine.log
             if isinstance(error, OSError) and error.errno in NO_SPACE:
                 free = free_bytes(self.session.path)

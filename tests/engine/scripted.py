@@ -97,7 +97,7 @@ def events(script: Script, engine: Engine, history: History) -> Generator[ev.Eve
         if number == script.bug_at:
             raise ZeroDivisionError("a bug of the loop")
         if number == script.mistake_at:
-            raise UserError("the check cannot tell right from wrong", 2)
+            raise UserError("actions.toml:3: no such knob\nactions.toml:9: no such edit", 2)
         if number == script.ended_at:
             raise Ended(Crashed(step="start", reason="candidate 0 has no time"))
         request = next(iter(history.queue.values()), None)

@@ -51,7 +51,7 @@ def test_a_run_ends_done_with_everything_on_disk(tmp_path: Path) -> None:
     ("script", "code", "state", "reason"),
     [
         (Script(bug_at=3), 1, "failed", "ZeroDivisionError"),
-        (Script(mistake_at=0), 2, "failed", "the check cannot tell right from wrong"),
+        (Script(mistake_at=0), 2, "failed", "actions.toml:3: no such knob; actions.toml:9: no such edit"),
         (Script(ended_at=0), 6, "failed", "candidate 0 has no time"),
     ],
 )
