@@ -33,6 +33,7 @@ from tests.ir.surgery import get
 ALIGNED = {"M": 64, "N": 128, "K": 96, "R": 6, "C": 4096, "": 64}
 ODD = {"M": 45, "N": 67, "K": 53, "R": 7, "C": 1003, "": 45}
 DEEP = {"M": 37, "N": 52, "K": 248, "R": 5, "C": 2404, "": 52}  # several laps of every loop
+FEW = {"M": 700, "N": 764, "K": 132}  # a block of 64 x 64 for each multiprocessor: two groups of warps by default
 COMBINATIONS = 480
 # A statement on a line of its own that orders or moves; what a condition in front of it guards goes with it.
 ORDERING = re.compile(
@@ -101,6 +102,13 @@ def test_a_structure_is_right(kernel: str, structure: str, sizes: dict[str, int]
         lowered = _lowered(problem, _default(problem, structure, runtime=runtime))
         assert judge(lowered, problem, "integers", seed=2) is None
     assert judge(lowered, problem, "default", seed=3) is None
+
+
+def test_groups_of_warps_are_right_where_they_are_the_default() -> None:
+    problem = _problem("matmul_bias_relu", FEW)
+    schedule = ir.default_schedule(problem, "warp_specialized", "cuda", H200)
+    assert (schedule.knob("slice_k"), schedule.knob("tma")) == (2, True)
+    assert judge(_lowered(problem, _default(problem, "warp_specialized")), problem, "integers", seed=2) is None
 
 
 def test_any_legal_knobs_are_right(soak_share: float) -> None:
