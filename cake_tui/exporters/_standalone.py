@@ -94,6 +94,7 @@ class Standalone(msgspec.Struct, frozen=True):
             lines.append("SIMULATED: the figures below come from a response surface, not from a machine.")
         lines.append(f"session {bundle.session}, candidate {bundle.candidate}: {bundle.schedule}")
         lines += [f"  {step}" for step in bundle.lineage]
+        lines.append(figures.digest(bundle.lowered.sha256))
         if bundle.time_us:
             rate = f", {figures.throughput(bundle.throughput_tflops)}" if bundle.throughput_tflops else ""
             threads = f", {bundle.device.cores} threads" if self.target == "c" else ""

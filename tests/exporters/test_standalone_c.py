@@ -257,7 +257,8 @@ def test_any_other_text_is_refused_in_one_line(text: str) -> None:
 
 
 def test_people_read_figures_provenance_and_how_to_run_it() -> None:
-    head = PLUGIN.write(bundle()).split(BEGIN)[0]
+    made = bundle()
+    head = PLUGIN.write(made).split(BEGIN)[0]
     for said in (
         "3.25 us",
         "100×",
@@ -266,6 +267,7 @@ def test_people_read_figures_provenance_and_how_to_run_it() -> None:
         "candidate 12",
         "use_packed_panels()",
         "cake-tui verify",
+        f"// kernel id {made.lowered.sha256[:12]}\n",
         "-lpthread",
     ):
         assert said in head
