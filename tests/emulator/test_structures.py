@@ -33,7 +33,7 @@ from tests.ir.surgery import get
 ALIGNED = {"M": 64, "N": 128, "K": 96, "R": 6, "C": 4096, "": 64}
 ODD = {"M": 45, "N": 67, "K": 53, "R": 7, "C": 1003, "": 45}
 DEEP = {"M": 37, "N": 52, "K": 248, "R": 5, "C": 2404, "": 52}  # several laps of every loop
-FEW = {"M": 700, "N": 764, "K": 132}  # a block of 64 x 64 for each multiprocessor: two groups of warps by default
+FEW = {"M": 700, "N": 764, "K": 132, "": 64}  # a block of 64 x 64 for each multiprocessor
 COMBINATIONS = 480
 # A statement on a line of its own that orders or moves; what a condition in front of it guards goes with it.
 ORDERING = re.compile(
