@@ -41,7 +41,7 @@ class Timeline(LinesWidget):
         width = self._width()
         if self.record is not None and 1 <= event.x <= width:
             self.record.seek((event.x - 1) * len(self.record.moments) // max(1, width - 1))
-            self.app.repaint()  # type: ignore[attr-defined]
+            self.app.choose(None)  # type: ignore[attr-defined]
 
     def _legend(self) -> bool:
         return self.size.width >= 60
