@@ -45,8 +45,9 @@ def run(args: argparse.Namespace) -> int:
         body = _values(args.values)
         return ask(args, "actions", body, done=f"set {args.values}; the next round may use them")
     path = folder_of(args)
+    history = fold_session(path).history
     refuse_unless_running(path)
-    text = _judged(fold_session(path).history, args.move)
+    text = _judged(history, args.move)
     done = f"queued {text} as {{id}}; take it back: cake-tui undo {args.name}"
     return ask(args, "inject", {"text": text, "reason": args.reason}, done=done)
 
