@@ -67,6 +67,9 @@ KEYS: tuple[Key, ...] = (
     Key("screen.detach", "q", "app.detach", "detach", "leave; the run goes on (ctrl+c and ctrl+q too)", "both", 3),
 )  # fmt: skip
 
+OPPOSITE = {"replay.play": "pause", "run.pause": "resume"}
+STEERING = frozenset({"run.pause", "run.inject", "run.undo", "run.actions", "run.mark", "run.stop"})
+
 
 def here(replay: bool) -> list[Key]:
     """The keys that hold in a live view or in a replay."""
@@ -131,10 +134,21 @@ def commands(replay: bool, panes: Sequence[Pane], keymap: Keymap) -> list[Comman
     return found
 
 
-def footer(replay: bool, keymap: Keymap, pane: Pane | None = None, playing: bool = False) -> list[tuple[str, str]]:
-    """(key, word) of the footer, in order: the main keys, those of the focused pane, then the others."""
-    ranked = sorted((key for key in here(replay) if key.rank), key=lambda key: key.rank)
-    words = {"replay.play": "pause"} if playing else {}
+def footer(
+    replay: bool,
+    keymap: Keymap,
+    pane: Pane | None = None,
+    *,
+    turned: str = "",
+    steered: bool = True,
+) -> list[tuple[str, str]]:
+    """(key, word) of the footer, in order: the main keys, those of the focused pane, then the others.
+
+    `turned` is the binding that now does the opposite of its word; without `steered`, keys that steer are left out.
+    """
+    kept = [key for key in here(replay) if key.rank and (steered or key.id not in STEERING)]
+    ranked = sorted(kept, key=lambda key: key.rank)
+    words = {turned: OPPOSITE[turned]} if turned else {}
     found = [(shown(keymap.keys(key.id, key.keys)).split()[0], words.get(key.id, key.word)) for key in ranked]
     if pane is None:
         return found

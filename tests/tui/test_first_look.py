@@ -13,6 +13,7 @@ from cake_tui.model import event as ev
 from cake_tui.model.move import Move, Proposal
 from cake_tui.tui import sections
 from cake_tui.tui.app import CakeApp, load_panes
+from cake_tui.tui.keys import KEYS
 from cake_tui.tui.replay import ReplayBridge
 from tests.tui.conftest import app_of
 from tests.tui.picture import text_of
@@ -221,3 +222,35 @@ def test_what_is_null_is_left_out_where_people_read(sample: Sample) -> None:
     assert ["".join(text for text, _ in line).split() for line in entries] == [["vector_share", "0.9"]]
     (_, seen) = sections.findings([{"label": "x", "evidence": {"sm_busy_pct": None, "share": 0.5}}], 60)[:2]
     assert "".join(text for text, _ in seen).split() == ["share", "0.5"]
+
+
+# -- hints -------------------------------------------------------------------------------------------------
+
+
+def test_the_footer_names_only_what_the_keys_do_now(sample: Sample) -> None:
+    sample.put(ev.RequestTaken(id="x", who="sam", what="pause"))
+    assert "p resume" in text_after(app_of(sample)).splitlines()[-1]
+    gone = text_after(app_of(sample, alive=False), size=(200, 30)).splitlines()[-1]
+    assert gone.startswith(" q detach")
+    assert not re.search(r"resume|inject|undo|mark|stop", gone)
+    assert "export" in gone
+
+
+def test_an_empty_board_names_the_keys_that_fill_it(sample: Sample) -> None:
+    filtered = text_after(app_of(sample), ["4", "z", "F", "slash", *"zzz", "enter"])
+    assert 'no candidate has the words "zzz"; esc ends the search' in filtered
+    assert "no candidate is injected; f and F choose another filter" in filtered
+
+
+def test_a_narrow_help_gives_every_id_whole(sample: Sample) -> None:
+    app = app_of(sample)
+
+    async def script(app: CakeApp, pilot: Pilot[int]) -> None:
+        await press(app, pilot, "question_mark")
+        seen = text_of(app)
+        for _ in range(40):
+            await press(app, pilot, "pagedown")
+            seen += text_of(app)
+        assert [key.id for key in KEYS if key.where != "replay" and key.id not in seen] == []
+
+    play(app, script, (48, 20))

@@ -83,7 +83,8 @@ class Board(Pane):
         room = height - 1
         self._shown = []
         if not numbers:
-            return [*lines, ((" none of these" if view.history.rows else " no candidate yet", "dim"),)]
+            told = self._none() if view.history.rows else "no candidate yet"
+            return [*lines, *(((f" {text}", "dim"),) for text in fmt.wrap(told, max(10, width - 2)))]
         self._keep_selected_visible(view, room)
         places = list(self.window(len(numbers), room))
         latest = self._placed(view) if view.follows else None
@@ -98,6 +99,12 @@ class Board(Pane):
         if apart:
             lines[-1] = _told_latest(lines[-1])
         return lines
+
+    def _none(self) -> str:
+        """Why the list is empty, and which keys fill it again."""
+        sought = f'no candidate has the words "{fmt.visible(self.sought, 40)}"; esc ends the search'
+        filtered = f"no candidate is {self.filtered}; f and F choose another filter"
+        return "; ".join([sought] * bool(self.sought) + [filtered] * (self.filtered != "all"))
 
     def moved(self, by: int) -> bool:
         """Choose another candidate."""

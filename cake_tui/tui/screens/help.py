@@ -77,6 +77,11 @@ class Help(Dialog):
         keys = shown(self.keymap.keys(id, default))
         head = fmt.pad(f"   {keys}", KEYS_WIDE) if len(keys) < KEYS_WIDE - 4 else f"   {keys}  "
         room = width - len(head) - len(id) - 2
+        if room < 16:  # the id has a line of its own
+            told = fmt.wrap(text, max(10, width - len(head) - 1))
+            lines: list[Line] = [((head, "strong"), (told[0], ""))]
+            lines += [((" " * len(head), ""), (more, "")) for more in told[1:]]
+            return [*lines, ((f"{' ' * len(head)}{id}", "dim"),)]
         told = fmt.wrap(text, max(16, room))
         first: Line = ((head, "strong"), (fmt.pad(told[0], max(16, room)), ""), (f" {id}", "dim"))
         return [first, *(((" " * len(head), ""), (more, "")) for more in told[1:])]

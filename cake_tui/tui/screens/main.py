@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from textual.app import ComposeResult
 
+from cake_tui.model.state import ENDED
 from cake_tui.tui.arrangement import Arrangement
 from cake_tui.tui.bars import FootLine, TabBar
 from cake_tui.tui.headline import Headline
@@ -91,8 +92,19 @@ class Main(ReplayKeys, inherit_bindings=False):
         """Draw the footer."""
         self._message, self._ascii = message, ascii
         pane = self.focused if isinstance(self.focused, Pane) else None
-        playing = self.record is not None and self.record.playing
-        self.footline.show(footer(self.replay, self.keymap, pane, playing), message, ascii)
+        keys = footer(self.replay, self.keymap, pane, turned=self._turned(), steered=self._steered())
+        self.footline.show(keys, message, ascii)
+
+    def _turned(self) -> str:
+        """The binding that now does the opposite of its word."""
+        if self.record is not None:
+            return "replay.play" if self.record.playing else ""
+        return "run.pause" if self.viewer.bridge.fold.history.state == "paused" else ""
+
+    def _steered(self) -> bool:
+        """Whether there is a run that keys could steer, as far as is known."""
+        bridge = self.viewer.bridge
+        return bridge.fold.history.state not in ENDED and bridge.engine_alive is not False
 
     def _again(self) -> None:
         if self.app.is_running:
