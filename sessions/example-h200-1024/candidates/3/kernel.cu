@@ -1,37 +1,17 @@
-// matmul_bias_relu for sm_90a: warp_specialized(threads_x=32, threads_y=8, thread_m=8, thread_n=4, block_k=16, vector=4, pad=4, stages=4, loaders=4)
+// matmul_bias_relu for sm_90a: warp_specialized(threads_x=8, threads_y=8, thread_m=8, thread_n=8, block_k=32, stages=4, slice_k=2, ptxas=1)
 
 constexpr int N = 1024;
 constexpr int K = 1024;
-constexpr int threads_x = 32;
+constexpr int threads_x = 8;
 constexpr int threads_y = 8;
 constexpr int thread_m = 8;
-constexpr int thread_n = 4;
-constexpr int block_k = 16;
-constexpr int vector = 4;
-constexpr int pad = 4;
+constexpr int thread_n = 8;
+constexpr int block_k = 32;
 constexpr int stages = 4;
-constexpr int loaders = 4;
+constexpr int slice_k = 2;
 constexpr int block_m = threads_y * thread_m;
 constexpr int block_n = threads_x * thread_n;
-constexpr int THREADS = threads_x * threads_y + 32 * loaders;
-constexpr int LOADER_THREADS = 128;
-
-template <int BYTES>
-__device__ __forceinline__ void cp_async(void *shared, const void *global) {
-  const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  if constexpr (BYTES == 16)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
-  else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(BYTES) : "memory");
-}
-
-using mbarrier = unsigned long long;
-
-// The barrier's phase cannot end before this thread's copies so far have landed; counts as no arrival.
-__device__ __forceinline__ void cp_async_arrive(mbarrier *barrier) {
-  const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
-  asm volatile("cp.async.mbarrier.arrive.shared.b64 [%0];" ::"r"(at) : "memory");
-}
+constexpr int THREADS = slice_k * threads_x * threads_y + 32;
 
 __device__ __forceinline__ float max_nan(float a, float b) {
   float result;
@@ -41,14 +21,29 @@ __device__ __forceinline__ float max_nan(float a, float b) {
 
 __device__ __forceinline__ float relu(float x) { return max_nan(x, 0.0f); }
 
+using mbarrier = unsigned long long;
+
 __device__ __forceinline__ void barrier_init(mbarrier *barrier, int arrivals) {
   const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(at), "r"(arrivals) : "memory");
 }
 
+// Lets the copy engine, and other blocks of a cluster, see barriers that were just made.
+__device__ __forceinline__ void barrier_init_fence() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
 __device__ __forceinline__ void barrier_arrive(mbarrier *barrier) {
   const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
   asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];\n}" ::"r"(at) : "memory");
+}
+
+// One arrival; the phase also waits for so many bytes of bulk copies.
+__device__ __forceinline__ void barrier_expect(mbarrier *barrier, int bytes) {
+  const unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
+  asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;\n}"
+               ::"r"(at), "r"(bytes) : "memory");
 }
 
 // Until the phase of that parity is over; the phase before the first one has parity 1 and is.
@@ -64,6 +59,41 @@ __device__ __forceinline__ void barrier_wait(mbarrier *barrier, unsigned parity)
                  : "=r"(over) : "r"(at), "r"(parity) : "memory");
 #endif
   }
+}
+
+// Where element `index` of a tile in shared memory lies when chunks of 16 bytes are permuted within BYTES.
+template <int BYTES, int SIZE>
+__device__ __forceinline__ constexpr int swizzled(int index) {
+  const int chunk = index * SIZE / 16;
+  return index ^ (((chunk / 8) & (BYTES / 16 - 1)) * (16 / SIZE));
+}
+
+__device__ __forceinline__ void named_barrier(int number, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
+
+struct __align__(64) tensor_map {
+  unsigned long long words[16];
+};
+
+__device__ __forceinline__ void tma_load(void *shared, const tensor_map *map, mbarrier *barrier, int c0) {
+  asm volatile("cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3}], [%2];"
+               ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(map),
+               "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))), "r"(c0) : "memory");
+}
+
+__device__ __forceinline__ void tma_load(void *shared, const tensor_map *map, mbarrier *barrier, int c0, int c1) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
+               ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(map),
+               "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))), "r"(c0), "r"(c1) : "memory");
+}
+
+__device__ __forceinline__ void tma_load(void *shared, const tensor_map *map, mbarrier *barrier, int c0, int c1,
+                                         int c2) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
+               "[%1, {%3, %4, %5}], [%2];"
+               ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(map),
+               "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))), "r"(c0), "r"(c1), "r"(c2) : "memory");
 }
 
 template <int N, typename T>
@@ -87,90 +117,133 @@ __device__ __forceinline__ void store_vector(T *to, const T *from) {
 }
 
 // --- kernel ---
-extern "C" __global__ void __launch_bounds__(THREADS) matmul(const float *__restrict__ a, const float *__restrict__ b,
-    const float *__restrict__ bias, float *__restrict__ y) {
-  extern __shared__ __align__(16) unsigned char shared_memory[];
+extern "C" __global__ void __launch_bounds__(THREADS) matmul(const float *__restrict__ bias, float *__restrict__ y,
+    const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map) {
+  extern __shared__ __align__(1024) unsigned char shared_memory[];
   float *a_tile = reinterpret_cast<float *>(shared_memory);
-  float *b_tile = reinterpret_cast<float *>(shared_memory + 17408);
-  mbarrier *full = reinterpret_cast<mbarrier *>(shared_memory + 50176);
-  mbarrier *free = reinterpret_cast<mbarrier *>(shared_memory + 50208);
+  float *b_tile = reinterpret_cast<float *>(shared_memory + 32768);
+  float *sums1 = reinterpret_cast<float *>(shared_memory + 65536);
+  mbarrier *full = reinterpret_cast<mbarrier *>(shared_memory + 81920);
+  mbarrier *free = reinterpret_cast<mbarrier *>(shared_memory + 81952);
   if (threadIdx.x == 0) {
     for (int slot = 0; slot < stages; ++slot) {
-      barrier_init(&full[slot], 32 * loaders);
+      barrier_init(&full[slot], 1);
       barrier_init(&free[slot], threads_x * threads_y / 32);
     }
+    barrier_init_fence();
   }
   __syncthreads();
   const int bn = blockIdx.x;
   const int bm = blockIdx.y;
-  if (threadIdx.x < 256) {
+  if (threadIdx.x < 128) {
+    const int group = threadIdx.x / 64;
     unsigned full_phase = 0;
-    const int thread = threadIdx.x;
-    // A warp covers 4 x 8 threads, neighbours in pairs: halves of it share their reads.
-    const int ty = thread / 32 / 4 * 4 + thread % 32 / 16 * 2 + thread % 2;
-    const int tx = thread / 32 % 4 * 8 + thread / 2 % 8;
+    const int thread = threadIdx.x % 64;
+    const int ty = thread / threads_x;
+    const int tx = thread % threads_x;
     float acc[thread_m][thread_n] = {};
-    for (int kb = 0; kb < K / block_k; ++kb) {
-      const int slot = kb % stages;
-      barrier_wait(&full[slot], full_phase >> slot & 1);
-      full_phase ^= 1u << slot;
-      #pragma unroll 16
-      for (int kk = 0; kk < block_k; ++kk) {
-        float left[thread_m];
-        #pragma unroll
-        for (int i = 0; i < thread_m; i += 4)
-          load_vector<4>(&left[i], &a_tile[(slot * block_k + kk) * (block_m + pad) + i * threads_y + ty * 4]);
-        float right[thread_n];
-        load_vector<4>(&right[0], &b_tile[(slot * block_k + kk) * block_n + tx * thread_n]);
-        #pragma unroll
-        for (int i = 0; i < thread_m; ++i) {
+    {
+      float left[2][thread_m][4];
+      float right[2][thread_n];
+      barrier_wait(&full[group], full_phase >> group & 1);
+      full_phase ^= 1u << group;
+      #pragma unroll
+      for (int i = 0; i < thread_m; ++i) {
+        load_vector<4>(left[0][i], &a_tile[group * block_m * block_k + i * threads_y * block_k + swizzled<128,
+            4>(ty * block_k)]);
+      }
+      #pragma unroll
+      for (int i = 0; i < thread_n; i += 4)
+        load_vector<4>(&right[0][i], &b_tile[group * block_k * block_n + i * threads_x + tx * 4]);
+      for (int kb = group; kb < K / block_k; kb += slice_k) {
+        const int slot = kb % stages;
+        const bool more = kb + slice_k < K / block_k;
+        const int next = more ? (kb + slice_k) % stages : slot;
+        #pragma unroll 8
+        for (int kk = 0; kk < block_k; kk += 4) {
+          if (more && kk + 4 == block_k) {
+            barrier_wait(&full[next], full_phase >> next & 1);
+            full_phase ^= 1u << next;
+          }
+          const int left_step = (kk + 4) % block_k;
+          const int left_slot = left_step > 0 ? slot : next;
           #pragma unroll
-          for (int j = 0; j < thread_n; ++j)
-            acc[i][j] += left[i] * right[j];
+          for (int i = 0; i < thread_m; ++i) {
+            load_vector<4>(left[left_step / 4 % 2][i], &a_tile[left_slot * block_m * block_k
+                + i * threads_y * block_k + swizzled<128, 4>(ty * block_k + left_step)]);
+          }
+          #pragma unroll
+          for (int step = 0; step < 4; ++step) {
+            const int right_step = (kk + step + 1) % block_k;
+            const int right_slot = right_step > 0 ? slot : next;
+            #pragma unroll
+            for (int i = 0; i < thread_n; i += 4) {
+              load_vector<4>(&right[right_step % 2][i], &b_tile[(right_slot * block_k + right_step) * block_n
+                  + i * threads_x + tx * 4]);
+            }
+            #pragma unroll
+            for (int i = 0; i < thread_m; ++i) {
+              #pragma unroll
+              for (int j = 0; j < thread_n; ++j) {
+                const int column = i % 2 ? thread_n - 1 - j : j;
+                acc[i][column] += left[kk / 4 % 2][i][step] * right[step % 2][column];
+              }
+            }
+          }
+        }
+        __syncwarp();
+        if (thread % 32 == 0)
+          barrier_arrive(&free[slot]);
+      }
+    }
+    if (group == 0) {
+      named_barrier(1, slice_k * threads_x * threads_y);
+      #pragma unroll
+      for (int i = 0; i < thread_m; ++i) {
+        #pragma unroll
+        for (int j = 0; j < thread_n; j += 4) {
+          float sums1_vector[4];
+          load_vector<4>(sums1_vector, &sums1[(i * threads_y + ty) * block_n + j * threads_x + tx * 4]);
+          #pragma unroll
+          for (int v = 0; v < 4; ++v)
+            acc[i][j + v] = acc[i][j + v] + sums1_vector[v];
         }
       }
-      __syncwarp();
-      if (thread % 32 == 0)
-        barrier_arrive(&free[slot]);
-    }
-    #pragma unroll
-    for (int i = 0; i < thread_m; ++i) {
-      const int row = (i / 4) * threads_y * 4 + ty * 4 + i % 4;
-      const int m = bm * block_m + row;
-      const int n = bn * block_n + tx * thread_n;
-      float value[4];
-      float bias_vector[4];
-      load_vector<4>(bias_vector, &bias[n]);
       #pragma unroll
-      for (int v = 0; v < 4; ++v)
-        value[v] = relu(acc[i][v] + bias_vector[v]);
-      store_vector<4>(&y[m * N + n], value);
+      for (int i = 0; i < thread_m; ++i) {
+        #pragma unroll
+        for (int j = 0; j < thread_n; j += 4) {
+          const int m = bm * block_m + i * threads_y + ty;
+          const int n = bn * block_n + j * threads_x + tx * 4;
+          float value[4];
+          float bias_vector[4];
+          load_vector<4>(bias_vector, &bias[n]);
+          #pragma unroll
+          for (int v = 0; v < 4; ++v)
+            value[v] = relu(acc[i][j + v] + bias_vector[v]);
+          store_vector<4>(&y[m * N + n], value);
+        }
+      }
+    } else {
+      #pragma unroll
+      for (int i = 0; i < thread_m; ++i) {
+        #pragma unroll
+        for (int j = 0; j < thread_n; j += 4)
+          store_vector<4>(&sums1[(i * threads_y + ty) * block_n + j * threads_x + tx * 4], &acc[i][j]);
+      }
+      named_barrier(1, slice_k * threads_x * threads_y);
     }
   } else {
-    unsigned free_phase = ~0u;
-    const int thread = threadIdx.x - 256;
-    const int a_row = thread / block_k;
-    const int a_col = thread % block_k;
-    const int b_row = thread / (block_n / vector);
-    const int b_col = thread % (block_n / vector) * vector;
-    for (int kb = 0; kb < K / block_k; ++kb) {
-      const int slot = kb % stages;
-      barrier_wait(&free[slot], free_phase >> slot & 1);
-      free_phase ^= 1u << slot;
-      #pragma unroll
-      for (int step = 0; step < block_m; step += LOADER_THREADS / block_k) {
-        const int m = bm * block_m + step + a_row;
-        const int k = kb * block_k + a_col;
-        cp_async<4>(&a_tile[(slot * block_k + a_col) * (block_m + pad) + step + a_row], &a[m * K + k]);
+    if (threadIdx.x == 128) {
+      unsigned free_phase = ~0u;
+      for (int kb = 0; kb < K / block_k; ++kb) {
+        const int slot = kb % stages;
+        barrier_wait(&free[slot], free_phase >> slot & 1);
+        free_phase ^= 1u << slot;
+        barrier_expect(&full[slot], 4 * block_k * (block_m + block_n));
+        tma_load(&a_tile[slot * block_m * block_k], &a_map, &full[slot], kb * block_k, bm * block_m);
+        tma_load(&b_tile[slot * block_k * block_n], &b_map, &full[slot], bn * block_n, kb * block_k);
       }
-      #pragma unroll
-      for (int step = 0; step < block_k; step += LOADER_THREADS / (block_n / vector)) {
-        const int k = kb * block_k + step + b_row;
-        const int n = bn * block_n + b_col;
-        cp_async<16>(&b_tile[(slot * block_k + step + b_row) * block_n + b_col], &b[k * N + n]);
-      }
-      cp_async_arrive(&full[slot]);
-      barrier_arrive(&full[slot]);
     }
   }
 }
