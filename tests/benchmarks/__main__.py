@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -80,6 +81,7 @@ def first(events: list[ev.Event], kind: type[ev.Event], holds: Any) -> float | N
 def engine(folder: Path) -> dict[str, Any]:
     """What a candidate costs besides compiling and running: a simulated run, whose builds and runs take no time."""
     words = ["run", "matmul_bias_relu", "--name", "sim", "--backend", "simulated", "--headless", "--candidates", "200"]
+    os.sync()  # what was run before may have left thousands of files to be written
     began = time.monotonic()
     command(*words, "--sessions", str(folder))
     seconds = time.monotonic() - began
