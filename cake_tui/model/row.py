@@ -24,6 +24,11 @@ _Named = tuple[tuple[str, KnobValue], ...]
 _T = TypeVar("_T", str, tuple[str, ...])
 
 
+def times_as_fast(standing: float | None) -> float | None:
+    """Return how many times as fast as candidate 0 something of this standing is; None where there is none."""
+    return None if standing is None else math.exp(min(LARGEST_LOG, standing))
+
+
 def _shared(value: _T) -> _T:
     found: _T = _SHARED.setdefault(value, value)
     return found
@@ -110,7 +115,7 @@ class Row(msgspec.Struct, omit_defaults=True, gc=False):
 
         By the ratios of pairs timed side by side: a time of now over one of a quieter hour says nothing.
         """
-        return None if self.standing is None else math.exp(min(LARGEST_LOG, self.standing))
+        return times_as_fast(self.standing)
 
 
 class Tally(msgspec.Struct, gc=False):

@@ -11,6 +11,7 @@ from cake_tui.model.row import Row
 from tests.backends.gpu_stand_in import HERE, StandIn, stand_in
 from tests.cases.shell import Shell
 from tests.engine.scripted import folded
+from tests.monitors.stand_in import STANDIN
 
 TOML = """
 title = "relu(A·B + bias), whatever FAULT leaves behind"
@@ -26,6 +27,15 @@ grid = ["ceil(N / 32)", "{grid_y}"]
 block = ["32", "{block_y}"]
 """
 SOURCE = 'extern "C" __global__ void kernel(const float *a, const float *b, const float *bias, float *y SIZES) {}\n'
+
+
+def put_nvml_on_path(shell: Shell, line: str = "") -> None:
+    """Have the commands find the stand-in for NVML, as `line` leaves it."""
+    folder = shell.folder / "nvml"
+    folder.mkdir()
+    text = (STANDIN / "pynvml.py").read_text(encoding="utf-8")
+    (folder / "pynvml.py").write_text(f"{text}\n\nreset()\n{line}\n", encoding="utf-8")
+    shell.environment["PYTHONPATH"] = os.pathsep.join([str(folder), shell.environment["PYTHONPATH"]])
 
 
 def put_on_path(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> StandIn:

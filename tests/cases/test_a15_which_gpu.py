@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from cake_tui.model import event as ev
 from tests.backends.gpu_stand_in import GB
-from tests.cases.on_gpu import make_kernel, put_on_path, run
+from tests.cases.on_gpu import make_kernel, put_nvml_on_path, put_on_path, run
 from tests.cases.shell import Shell, beats, events, variations
 from tests.engine.scripted import folded
-from tests.monitors.stand_in import STANDIN
 
 pytestmark = pytest.mark.cc
 
@@ -24,11 +21,7 @@ def test_the_gpu_that_runs_the_kernels_is_the_one_that_is_read(
 ) -> None:
     gpu = put_on_path(shell, monkeypatch)
     gpu.devices((OTHER, 90, 132, 140 * GB, "NVIDIA H200"), (OURS, 90, 132, 140 * GB, "NVIDIA H200"))
-    nvml = shell.folder / "nvml"
-    nvml.mkdir()
-    text = (STANDIN / "pynvml.py").read_text(encoding="utf-8")
-    (nvml / "pynvml.py").write_text(f"{text}\n\nreset()\n", encoding="utf-8")
-    shell.environment["PYTHONPATH"] = os.pathsep.join([str(nvml), shell.environment["PYTHONPATH"]])
+    put_nvml_on_path(shell)
     make_kernel(shell, "FAULT = [0, 1000]")
     session = run(shell, 1, "--headless", "--set", "heartbeat=0.1", CUDA_VISIBLE_DEVICES=visible)
     assert folded(session).device.uuid == OURS

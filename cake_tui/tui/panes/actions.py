@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from typing import ClassVar
 
@@ -10,7 +9,7 @@ from cake_tui import figures
 from cake_tui.model import event as ev
 from cake_tui.model.history import History
 from cake_tui.model.neighbourhood import explored
-from cake_tui.model.row import WEIGHT_MAX, Row, Tally
+from cake_tui.model.row import WEIGHT_MAX, Row, Tally, times_as_fast
 from cake_tui.tui import format as fmt
 from cake_tui.tui.ended import Ended
 from cake_tui.tui.format import Line
@@ -130,7 +129,7 @@ class Actions(Pane):
             (fmt.pad(figures.count(tally.wins), 6, True), "good" if tally.wins else "dim"),
         ]
         if width >= WITH_BEST:
-            best = math.exp(min(700.0, tally.best_standing)) if tally.best_standing is not None else None
+            best = times_as_fast(tally.best_standing)
             line.append((fmt.pad("" if best is None else figures.ratio(best), BEST, True), ""))
         if width >= WITH_LAST:
             line += _result(self._last.get(name))

@@ -5,28 +5,20 @@ from __future__ import annotations
 import math
 
 from cake_tui.ir.expr import Binary, Expr, Name, Number, Ref, substitute
+from cake_tui.ir.lower.cuda.along import steps_of
 from cake_tui.ir.lower.cuda.frame import CudaFrame
 from cake_tui.ir.lower.cuda.products import declare_fragment, load_fragment, multiply
-from cake_tui.ir.lower.guards import Asked, sort_guard
 from cake_tui.ir.lower.tiles import shaped
 from cake_tui.ir.program import Contract, For
 
 
 def reads_ahead(frame: CudaFrame, loop: For) -> Contract | None:
     """Return the product of a pipelined loop that is nothing else, and whose operands wait in memory."""
-    if loop.stages is None or len(loop.body) != 1 or frame.tidy(loop.step) != Number(1):
+    product = steps_of(frame, loop)
+    if loop.stages is None or product is None:
         return None
-    (product,) = loop.body
     depth, turns = frame.proofs.number(frame.tidy(loop.stages)), frame.proofs.number(frame.tidy(loop.stop))
-    if not isinstance(product, Contract) or product.op != "outer" or frame.tidy(loop.start) != Number(0):
-        return None
-    in_memory = all(frame.buffers[ref.buffer].space != "register" for ref in (product.left, product.right))
-    holds = frame.holds(frame.buffers[product.target.buffer])
-    if not in_memory or len(holds) != 2 or all(hold.each == 1 for hold in holds):
-        return None
-    left, right = shaped(product.left, frame.buffers), shaped(product.right, frame.buffers)
-    plain = sort_guard(frame, product.where, (*left.axes, *right.axes)) == Asked((), ())
-    return product if plain and depth is not None and turns is not None and 1 < depth <= turns else None
+    return product if depth is not None and turns is not None and 1 < depth <= turns else None
 
 
 def lower_read_ahead(frame: CudaFrame, loop: For, product: Contract) -> None:
