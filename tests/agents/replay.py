@@ -10,9 +10,12 @@ from collections.abc import Iterator, Sequence
 from cake_tui import menu as menus
 from cake_tui.agents import Agent
 from cake_tui.ir import cost
+from cake_tui.menu import Menu
 from cake_tui.model import event as ev
+from cake_tui.model.device import Device
 from cake_tui.model.move import Level, Proposal
 from cake_tui.model.outcome import Outcome, Rejected, Screened
+from cake_tui.model.problem import Problem
 from cake_tui.model.schedule import Schedule
 from tests.agents.recorded import QUIET, RecordedSurface
 from tests.agents.samples import STORED, Sample, read_history
@@ -35,7 +38,7 @@ class Replay(SurfaceSession):
     def __init__(
         self, table: RecordedSurface, agent: Agent, seed: int, *, screen: bool = True, drawn_starts: bool = False
     ) -> None:
-        menu = menus.load(ROOT / "actions.toml", table.problem, table.device)
+        menu = _menu(table.problem, table.device)
         self._table, self._screen, self._drawn_starts = table, screen, drawn_starts
         self._correction = cost.Correction()
         super().__init__(QUIET, agent, seed, menu=menu, noise=0.01, truth=table.time_us)
@@ -122,6 +125,11 @@ class Replay(SurfaceSession):
         calm_us = self.history.calm_us(row)
         if guess is not None and calm_us:
             self._correction.learn(cost.CostRow.of(guess, calm_us))
+
+
+@functools.cache
+def _menu(problem: Problem, device: Device) -> Menu:
+    return menus.load(ROOT / "actions.toml", problem, device)
 
 
 @functools.cache

@@ -5,8 +5,10 @@ On the three surfaces with 5 seeds; ``--soak`` runs 20. The same with 20 on reco
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+from collections.abc import Callable, Collection
 
 import pytest
 
@@ -32,14 +34,26 @@ SEEDS = 20  # of replays
 
 
 def candidates(agent: str, seed: int, surface: Surface, target_us: float, most: float) -> int | None:
-    session = SurfaceSession(surface, make(agent), seed)
+    session = SurfaceSession(surface, agent_of(agent), seed)
     needed = session.run(math.ceil(most), target_us)
     assert session.refused_by_menu == 0
     return needed
 
 
-def make(agent: str) -> Agent:
+@functools.cache
+def agent_of(agent: str) -> Agent:
+    """One for all runs, which spares it to read the menu anew: agents keep nothing of another history."""
     return make_random({}) if agent == "random" else make_bandit({"argument": "micro" if agent == "micro" else ""})
+
+
+def median_over(seeds: Collection[int], run: Callable[[int], int | None]) -> float:
+    """The median of a run's candidates; no further run where half of them never arrived, which makes it infinite."""
+    counts: list[int | None] = []
+    for seed in seeds:
+        counts.append(run(seed))
+        if 2 * counts.count(None) >= len(seeds):
+            return math.inf
+    return median_candidates(counts)
 
 
 def compare(surface: Surface, target_us: float, soak: bool) -> str:
@@ -48,11 +62,11 @@ def compare(surface: Surface, target_us: float, soak: bool) -> str:
     Random search runs on only as far as it takes to tell whether it needs twice the bandit's candidates.
     """
     seeds = range(20 if soak else 5)
-    bandit = median_candidates([candidates("bandit", seed, surface, target_us, MOST) for seed in seeds])
+    bandit = median_over(seeds, lambda seed: candidates("bandit", seed, surface, target_us, MOST))
     assert bandit <= MOST, "at most half of the bandits arrive at all"
     enough = 2 * MOST if soak else 2 * bandit
-    random = median_candidates([candidates("random", seed, surface, target_us, enough) for seed in seeds])
-    micro = median_candidates([candidates("micro", seed, surface, target_us, enough) for seed in seeds])
+    random = median_over(seeds, lambda seed: candidates("random", seed, surface, target_us, enough))
+    micro = median_over(seeds, lambda seed: candidates("micro", seed, surface, target_us, enough))
     assert 2 * bandit <= random
     assert 2 * micro > random or math.isinf(micro)
     return (
@@ -66,8 +80,12 @@ def replayed(table: RecordedSurface, agent: str, target_us: float, most: float =
 
     Without screening, as the samples were recorded: what is compared is the agents, not what is kept of them.
     """
-    runs = (Replay(table, make(agent), seed, screen=False, drawn_starts=True) for seed in range(SEEDS))
-    return median_candidates([run.reach([target_us], most)[0] for run in runs])
+
+    def run(seed: int) -> int | None:
+        replay = Replay(table, agent_of(agent), seed, screen=False, drawn_starts=True)
+        return replay.reach([target_us], most)[0]
+
+    return median_over(range(SEEDS), run)
 
 
 def told(count: float, most: float) -> str:

@@ -26,6 +26,7 @@ from cake_tui.store.lock import living_holder
 from cake_tui.store.reading import JournalReader
 from cake_tui.store.telemetry import Beat, BeatReader
 from cake_tui.tui.moves import Moves
+from tests.engine.rest import own_seconds, rest
 from tests.engine.scripted import descendants as descendants
 from tests.engine.scripted import folded, gone, until
 
@@ -59,10 +60,15 @@ class Shell:
         options.setdefault("stdin", subprocess.DEVNULL)
         return subprocess.Popen(self.words(*words), cwd=self.folder, env=environment, **options)
 
-    def apart(self, *words: str, code: int = 0, **environment: str) -> tuple[str, str]:
-        """Run a command as a process; return what it printed and what it said on stderr."""
+    def apart(self, *words: str, code: int = 0, within_s: float | None = None, **environment: str) -> tuple[str, str]:
+        """Run a command as a process; return what it printed and what it said on stderr.
+
+        `within_s` is the most that it may take, without what the machine's load adds to it.
+        """
         process = self.popen(*words, environment=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        out, err = process.communicate(timeout=60)
+        if within_s is not None:
+            assert own_seconds(process.pid, lambda: process.poll() is not None) <= within_s, words
+        out, err = process.communicate(timeout=120)
         texts = out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
         assert process.returncode == code, (words, process.returncode, texts)
         assert "\x1b" not in texts[0] + texts[1]
@@ -106,6 +112,15 @@ class Shell:
         holder = living_holder(self.sessions / name / "lock")
         assert holder is not None
         return holder.pid
+
+    def brisk(self, name: str = "a") -> Path:
+        """Start a detached run none of whose steps takes over 0.2 s: once paused it is soon still."""
+        return self.start(name, "ridge,series_s=0.005,compile_s=0.1", candidates=10_000, set="gate_series=4")
+
+    def still(self, name: str = "a") -> bytes:
+        """Wait until the step that was under way when a brisk run was paused has ended; return its record."""
+        journal, pid = self.sessions / name / "journal.jsonl", self.pid(name)
+        return bytes(rest(0.4, lambda: [pid, *descendants(pid)], journal.read_bytes))
 
     def left_behind(self) -> list[str]:
         """What the commands left outside of their sessions."""
@@ -219,4 +234,4 @@ def screen(shell: Shell, *words: str, **options: Any) -> Iterator[Screen]:
         made.hang_up()
         if made.process.poll() is None:
             made.process.kill()
-        made.process.wait(10)
+        made.process.wait(60)

@@ -130,7 +130,7 @@ def test_kill_9_while_the_record_is_written(shell: Shell, soak_share: float) -> 
         pid = shell.pid()
         children = descendants(pid)
         os.kill(pid, signal.SIGKILL)
-        until(lambda pid=pid, children=children: all(map(gone, [pid, *children])), 5)
+        until(lambda pid=pid, children=children: all(map(gone, [pid, *children])))
         before = folded(session)
         out, _ = shell.apart("resume", "a")
         assert out.count("half written") <= 1

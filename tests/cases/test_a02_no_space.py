@@ -53,9 +53,9 @@ os.environ.update(CAKE_TUI_LOCKS=shell.environment["CAKE_TUI_LOCKS"])
 shell.apart("run", *backend, "--name", "a", "--candidates", candidates, "--set", "heartbeat=0.1", "--set", "disk=0.001")
 session = room / "a"
 pid = shell.pid()
-until(lambda: ended(session) >= least, 40)
+until(lambda: ended(session) >= least)
 fill(room, free_kib)
-until(lambda: "no space" in note_of(session), 40)
+until(lambda: "no space" in note_of(session))
 seen = {"note": note_of(session)}
 time.sleep(0.3)
 record, state = (session / "journal.jsonl").read_bytes(), (session / "snapshot.json").read_bytes()
@@ -69,7 +69,7 @@ failed = folded(session).counts.get("failed", 0)
 until(lambda: len((session / "journal.jsonl").read_bytes()) > len(record))
 if candidates == "10000":
     count = ended(session)
-    until(lambda: ended(session) >= count + 2, 40)
+    until(lambda: ended(session) >= count + 2)
     shell.here("stop", "a")
 until(lambda: gone(pid), 120)
 seen["log"] = log_of(session)
@@ -188,7 +188,7 @@ def test_a_limit_on_file_sizes_is_a_full_disk_too(shell: Shell) -> None:
     until(lambda: "no space" in note_of(session))
     assert "journal.jsonl" in note_of(session)
     with screen(shell, "attach", "a") as terminal:
-        until(lambda: b"no space in" in terminal.read(0.1), 20)
+        until(lambda: b"no space in" in terminal.read(0.1))
     record = (session / "journal.jsonl").read_bytes()
     assert record.endswith(b"\n")
     time.sleep(1.5)
@@ -217,7 +217,7 @@ def test_a_run_without_space_ends_in_order_when_it_is_told_to(shell: Shell) -> N
     until(lambda: "no space" in note_of(session))
     before = folded(session)
     shell.here("stop", "a")
-    until(lambda: gone(pid), 5)
+    until(lambda: gone(pid))
     assert folded(session).rows == before.rows
     shell.apart("resume", "a", "--headless", "--candidates", str(before.effective + 2))
     after = folded(session)

@@ -39,16 +39,16 @@ def test_compiler_and_agent_text_live_and_attached(shell: Shell) -> None:
     shell.apart("run", "two", "--backend", "cpu", "--name", "a", "--agent", agent, *settings())
     session = shell.sessions / "a"
     with PtyTerminal("attach", "a", "--sessions", str(shell.sessions), columns=200, rows=50) as live:
-        live.wait_for("RUNNING", 30)
-        live.wait_for(ERROR, 30)
+        live.wait_for("RUNNING")
+        live.wait_for(ERROR)
         live.send("i")
         live.wait_for("inject")
         live.send("x[/dim](2)\r")
         live.wait_for("[/dim]")
         live.send("\x1b")
-        live.wait_for("set_MODE(2)", 30)
+        live.wait_for("set_MODE(2)")
         with PtyTerminal("attach", "a", "--sessions", str(shell.sessions), columns=200, rows=50) as late:
-            late.wait_for(ERROR, 30)
+            late.wait_for(ERROR)
             late.send("7z")  # the log alone
             late.wait_for(ERROR)
             late.send("z2z")  # the feedback alone
@@ -82,7 +82,7 @@ def test_any_text_of_people_and_agents(shell: Shell) -> None:
     for text in HOSTILE:
         if "\x00" not in text:
             subprocess.run(shell.words("mark", "a", text), env=shell.environment, cwd=shell.folder, check=True)
-    until(lambda: ended(session) >= 2, 30)
+    until(lambda: ended(session) >= 2)
     shell.here("stop", "a")
     notes = [one.body["note"] for one in events(session, ev.RequestTaken) if one.what == "mark"]
     assert notes == [text for text in HOSTILE if "\x00" not in text]
@@ -90,10 +90,10 @@ def test_any_text_of_people_and_agents(shell: Shell) -> None:
         shown = shell.here(*command)
         assert not any(one in shown for one in "\x00\x1b\x9b\r\u202e"), command
     with PtyTerminal("attach", "a", "--sessions", str(shell.sessions)) as terminal:
-        terminal.wait_for("STOPPED", 30)
+        terminal.wait_for("STOPPED")
         terminal.read(0.5)
         terminal.send("q")
-        assert terminal.exit_code(10) == 0
+        assert terminal.exit_code() == 0
         assert terminal.modes_restored()
 
 
@@ -103,7 +103,7 @@ def test_names_of_folders_with_markup(shell: Shell, recorded: Path) -> None:
     for command in ("show", "status", "tail", "attach"):
         assert shell.here(command, "a", "--sessions", str(folder))
     with PtyTerminal("attach", "a", "--sessions", str(folder)) as terminal:
-        terminal.wait_for("DONE", 30)
+        terminal.wait_for("DONE")
         terminal.send("e")
-        terminal.wait_for("simulated", 10)
+        terminal.wait_for("simulated")
         assert terminal.process.poll() is None

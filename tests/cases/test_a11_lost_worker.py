@@ -45,7 +45,7 @@ def test_a_gpu_that_is_gone_pauses_the_run_until_it_is_mended(shell: Shell, gpu:
     make_kernel(shell, f"FAULT = [0, 1000, {UNAVAILABLE}, 1001, 1002]")
     session = run(shell, 4)
     for _ in range(2):  # the kernel takes the GPU down whenever it runs
-        until(_paused(session), 30)
+        until(_paused(session))
         paused = folded(session)
         for part in (H200, "CUDA_ERROR_DEVICE_UNAVAILABLE", "resume"):
             assert part in paused.state_reason
@@ -54,7 +54,7 @@ def test_a_gpu_that_is_gone_pauses_the_run_until_it_is_mended(shell: Shell, gpu:
         assert not paused.counts.get("Crashed")
         gpu.mend()
         shell("resume", "a")
-    until(lambda: folded(session).state == "done", 30)
+    until(lambda: folded(session).state == "done")
     found = by_fault(session)
     assert found[UNAVAILABLE].outcome == "Crashed"  # lost twice by the same step
     assert "twice" in found[UNAVAILABLE].reason

@@ -76,7 +76,7 @@ def test_a_kernel_that_never_ends(shell: Shell, how: str) -> None:
     assert ending.outcome.limit_s > 0
     assert events(session, ev.EvaluatorReplaced)[0].candidate == 1
     assert [(row.outcome, row.repeats) for row in rows[3:4]] == [("Repeated", 1)]
-    until(lambda: not kernels_of(session), 5)
+    until(lambda: not kernels_of(session))
 
 
 def test_after_a_resume_it_is_answered_from_the_record(shell: Shell) -> None:
@@ -97,11 +97,11 @@ def test_after_a_resume_it_is_answered_from_the_record(shell: Shell) -> None:
         "guard_refusals=1",
     )
     session = shell.sessions / "a"
-    until(lambda: ended(session) >= 2, 30)
+    until(lambda: ended(session) >= 2)
     engine = shell.pid()
     began = time.monotonic()
     shell.here("stop", "a")
-    until(all_gone([engine, *kernels_of(session)]), 20)
+    until(all_gone([engine, *kernels_of(session)]))
     assert time.monotonic() - began < 20
     again = make_script(shell, *[("set_MODE(1)", "once more", 0)] * 9, name="again.toml")
     shell.apart("resume", "a", "--headless", "--agent", again)
@@ -147,7 +147,7 @@ def test_a_compiler_that_never_ends(shell: Shell) -> None:
     assert [row.outcome for row in rows[:4]] == ["Measured", "TimedOut", "Measured", "Repeated"], log_of(session)
     assert "chatter\n" in (session / "candidates" / "1" / "build.log").read_text(encoding="utf-8")
     assert rows[1].step == "planned" or rows[1].reason.startswith("compiler ended after")
-    until(lambda: all(gone(pid) for pid in _mentioning(str(shell.folder))), 5)
+    until(lambda: all(gone(pid) for pid in _mentioning(str(shell.folder))))
     assert shell.left_behind() == []
 
 

@@ -59,10 +59,10 @@ def test_a_kernel_with_any_text(shell: Shell, locale: dict[str, str]) -> None:
 @pytest.mark.parametrize("locale", variations(LOCALES[:2]))
 def test_the_viewer_on_a_terminal_without_unicode(shell: Shell, recorded: Path, locale: dict[str, str]) -> None:
     with screen(shell, "attach", "a", **locale) as terminal:
-        until(lambda: b"DONE" in terminal.read(0.1), 20)
+        until(lambda: b"DONE" in terminal.read(0.1))
         terminal.read(0.5)
         os.write(terminal.master, b"q")
-        until(lambda: terminal.read(0.1) and terminal.process.poll() is not None, 10)
+        until(lambda: terminal.read(0.1) and terminal.process.poll() is not None)
     assert terminal.process.returncode == 0
     shown = terminal.shown.decode("ascii", "replace")
     assert "Traceback" not in shown

@@ -105,7 +105,7 @@ def test_equal_failures_in_a_row_pause_a_run(shell: Shell, agent: str, limit: in
     words = ("run", "--backend", "simulated", "--device", "ridge,build_failed=1", "--name", "a", *flags)
     shell.apart(*words, "--agent", agent)
     session = shell.sessions / "a"
-    until(lambda: events(session, ev.PausedByGuard), 40)
+    until(lambda: events(session, ev.PausedByGuard))
     (paused,) = events(session, ev.PausedByGuard)
     assert paused.reason.startswith(f"{limit} candidates in a row ended BuildFailed: ")
     assert "simulated: the surface lets this schedule fail to build" in paused.reason
@@ -113,7 +113,7 @@ def test_equal_failures_in_a_row_pause_a_run(shell: Shell, agent: str, limit: in
     assert "PAUSED" in shell.here("status", "a")
     shell.here("resume", "a")
     if not agent.startswith("script"):  # which has no more to propose
-        until(lambda: len(events(session, ev.PausedByGuard)) == 2, 40)
+        until(lambda: len(events(session, ev.PausedByGuard)) == 2)
         shell.here("stop", "a")
 
 
@@ -121,13 +121,13 @@ def test_where_all_that_can_be_tried_fails_the_run_pauses_instead_of_being_done(
     words = ("run", "--backend", "simulated", "--device", "ridge,build_failed=1", "--name", "a")
     shell.apart(*words)
     session = shell.sessions / "a"
-    until(lambda: events(session, ev.PausedByGuard), 40)
+    until(lambda: events(session, ev.PausedByGuard))
     (paused,) = events(session, ev.PausedByGuard)
     assert "and no other is left: simulated: the surface lets this schedule fail" in paused.reason
     failed = folded(session).counts["failed"]
     assert 3 <= failed < 20
     shell.here("resume", "a")  # as if it had been mended: the same are tried again
-    until(lambda: folded(session).counts["failed"] >= 2 * failed, 40)
+    until(lambda: folded(session).counts["failed"] >= 2 * failed)
     shell.here("stop", "a")
 
 
@@ -151,15 +151,15 @@ def test_a_compiler_that_breaks_while_the_run_goes_on(shell: Shell, how: str) ->
     words = ("run", "two", "--backend", "cpu", "--name", "a", "--agent", agent, *settings("equal_failures=5"))
     shell.apart(*words)
     session = shell.sessions / "a"
-    until(lambda: ended(session) >= 1, 40)
+    until(lambda: ended(session) >= 1)
     (shell.folder / "broken").touch()
-    until(lambda: events(session, ev.PausedByGuard), 40)
+    until(lambda: events(session, ev.PausedByGuard))
     assert folded(session).counts["failed"] == 5
     assert folded(session).state == "paused"
     (shell.folder / "broken").unlink()
     shell.here("resume", "a")
     count = ended(session)
-    until(lambda: any(row.outcome == "Measured" for row in folded(session).rows[count:]), 40)
+    until(lambda: any(row.outcome == "Measured" for row in folded(session).rows[count:]))
     assert all(row.again == (row.outcome == "BuildFailed") for row in folded(session).rows[1:6])
 
 
@@ -170,9 +170,9 @@ def test_a_compiler_that_is_gone_ends_the_run_as_the_machines_fault(shell: Shell
     agent = make_script(shell, *[(f"set_MODE({mode})", "", 1.0 if mode == 1 else 0.1) for mode in range(1, 6)])
     shell.apart("run", "two", "--backend", "cpu", "--name", "a", "--agent", agent, *settings())
     session = shell.sessions / "a"
-    until(lambda: ended(session) >= 1, 40)
+    until(lambda: ended(session) >= 1)
     path.unlink()
-    until(lambda: events(session, ev.EngineEnded), 40)
+    until(lambda: events(session, ev.EngineEnded))
     (over,) = events(session, ev.EngineEnded)
     assert (over.state, over.exit_code) == ("failed", 3)
     assert str(path) in over.reason

@@ -107,7 +107,7 @@ def test_done_goes_on_with_a_larger_budget_and_not_without(shell: Shell, recorde
         assert folded(recorded).rows == before.rows
         assert shell.json("status", "a")["state"] == "done"
     shell.apart("resume", "a", "--candidates", str(before.effective + 3))
-    until(lambda: folded(recorded).state == "done", 30)
+    until(lambda: folded(recorded).state == "done")
     after = folded(recorded)
     assert before.effective + 3 <= after.effective <= before.effective + 7
     assert after.rows[: len(before.rows)] == before.rows
@@ -150,7 +150,7 @@ def test_a_setting_edited_by_hand_counts_and_a_wrong_one_is_refused(shell: Shell
         document.write_text(text.replace("patience = 20", wrong), encoding="utf-8")
         for code in (2, 5):
             process = shell.popen("resume", "a", "--headless", stdout=-1, stderr=-1)
-            _, err = process.communicate(timeout=30)
+            _, err = process.communicate(timeout=60)
             assert process.returncode in (2, 5)
             assert err.count(b"\n") == 1
             assert b"session.toml" in err

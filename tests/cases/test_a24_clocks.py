@@ -112,12 +112,12 @@ def test_a_stepped_wall_clock_costs_nothing_and_ends_nothing(
     flags = {"agent": make_script(shell, *steps), "hours": 0.1, "set": "compile_s=3"}
     session = shell.start(device="ridge,compile_s=0.5,noise=0,failures=0", **flags)
     began = time.monotonic()
-    until(lambda: ended(session) >= 1, 20)
+    until(lambda: ended(session) >= 1)
     if pending == "compile":
-        until(lambda: descendants_named(shell.pid(), "compile.py"), 20)
+        until(lambda: descendants_named(shell.pid(), "compile.py"))
     wall.step(hours * 3600)
-    until(lambda: gaps(session, "wall"), 10)
-    until(lambda: ended(session) >= 3, 30)
+    until(lambda: gaps(session, "wall"))
+    until(lambda: ended(session) >= 3)
     took = time.monotonic() - began
     (gap,) = gaps(session, "wall")
     assert gap == pytest.approx(hours * 3600, abs=5)
@@ -142,13 +142,13 @@ def test_a_stepped_wall_clock_costs_nothing_and_ends_nothing(
 @pytest.mark.cc
 def test_stamps_and_plots_stay_ordered_on_screen(shell: Shell, wall: Wall) -> None:
     session = shell.start(device="ridge,series_s=0.05,noise=0")
-    until(lambda: ended(session) >= 2, 20)
+    until(lambda: ended(session) >= 2)
     with PtyTerminal("attach", "a", "--sessions", str(shell.sessions)) as terminal:
-        terminal.wait_for("RUNNING", 20)
+        terminal.wait_for("RUNNING")
         wall.step(-7200.0)
-        terminal.wait_for("gap of", 20)
+        terminal.wait_for("gap of")
         count = ended(session)
-        until(lambda: ended(session) >= count + 2, 20)
+        until(lambda: ended(session) >= count + 2)
         terminal.read(1.2)
         text = terminal.text()
         assert "RUNNING" in text
@@ -189,7 +189,7 @@ def test_a_compile_is_not_ended_for_time_that_it_did_not_have(shell: Shell, soak
     limit_s = max(1.5, 60 * soak_share)
     session = shell.start(device=f"ridge,compile_s={0.6 * limit_s}", set=f"compile_s={limit_s}")
     pid = shell.pid()
-    until(lambda: events(session, ev.Planned) and descendants(pid), 20)
+    until(lambda: events(session, ev.Planned) and descendants(pid))
     time.sleep(0.3)
     before = folded(session).elapsed_s
     gap_s = max(2.6, 120 * soak_share)
@@ -218,11 +218,11 @@ def test_a_kernel_is_not_ended_for_time_that_it_did_not_have(shell: Shell) -> No
     agent = make_script(shell, ("set_MODE(1)", "slow", 0))
     shell.apart("run", "two", "--backend", "cpu", "--name", "a", "--agent", agent, *settings("run_s=1"))
     session = shell.sessions / "a"
-    until(lambda: any(one.candidate == 1 for one in events(session, ev.BuildEnded)), 40)
+    until(lambda: any(one.candidate == 1 for one in events(session, ev.BuildEnded)))
     pid = shell.pid()
     time.sleep(0.2)
     with stopped([pid, *descendants(pid)], 2.5):
         pass
-    until(lambda: folded(session).state == "done", 60)
+    until(lambda: folded(session).state == "done")
     row = folded(session).rows[1]
     assert row.outcome == "Measured", row.reason

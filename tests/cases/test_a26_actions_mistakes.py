@@ -86,16 +86,16 @@ def test_every_command_that_reads_the_file_says_the_same(shell: Shell) -> None:
 def test_a_bad_edit_while_the_run_goes_on_keeps_the_old_menu(shell: Shell, what: str) -> None:
     (shell.folder / "actions.toml").write_text(SHIPPED, encoding="utf-8")
     session = shell.start(device="ridge,series_s=0.02")
-    until(lambda: ended(session) >= 1, 20)
+    until(lambda: ended(session) >= 1)
     old, new, line, parts = MISTAKES[what]
     (shell.folder / "actions.toml").write_text(SHIPPED + ENTRY.replace(old, new, 1), encoding="utf-8")
-    until(lambda: events(session, ev.MenuChanged), 20)
+    until(lambda: events(session, ev.MenuChanged))
     (told,) = events(session, ev.MenuChanged)
     assert f"actions.toml:{LINE + line}: " in told.refused
     assert parts[0] in told.refused
     count = ended(session)
-    until(lambda: ended(session) >= count + 2, 20)
+    until(lambda: ended(session) >= count + 2)
     (shell.folder / "actions.toml").write_text(SHIPPED + ENTRY, encoding="utf-8")
-    until(lambda: len(events(session, ev.MenuChanged)) == 2, 20)
+    until(lambda: len(events(session, ev.MenuChanged)) == 2)
     assert "deep_unroll" in " ".join(events(session, ev.MenuChanged)[1].changes)
     shell.here("stop", "a")

@@ -37,7 +37,7 @@ def shared() -> set[str]:
 
 def clean(shell: Shell, session: Path) -> None:
     """No process, no temporary file, nothing half-made in the session's folder."""
-    until(lambda: not marked(str(shell.folder)), 8)
+    until(lambda: not marked(str(shell.folder)), 20)
     assert shell.left_behind() == []
     assert not list(shell.sessions.glob(".*"))
     scraps = [path for path in session.rglob("*") if path.name.endswith((".new", ".part", ".tmp"))]
@@ -65,13 +65,13 @@ DEVICES = {
 def test_in_the_middle_of_each_step(shell: Shell, way: str, step: str) -> None:
     session = shell.start(device=DEVICES[step])
     pid = shell.pid()
-    until(lambda: events(session, ev.Planned), 20)
+    until(lambda: events(session, ev.Planned))
     if step in ("checking", "timing"):
-        until(lambda: events(session, ev.BuildEnded), 20)
-    until(lambda: descendants(pid), 10)
+        until(lambda: events(session, ev.BuildEnded))
+    until(lambda: descendants(pid))
     children = descendants(pid)
     WAYS[way](shell, pid)
-    until(all_gone([pid, *children]), 10)
+    until(all_gone([pid, *children]), 20)
     if way == "SIGTERM twice":  # which ends it on the spot, as kill -9 does: the next engine clears up
         shell.apart("resume", "a")
         shell.here("stop", "a")
@@ -82,9 +82,9 @@ def test_in_the_middle_of_each_step(shell: Shell, way: str, step: str) -> None:
 def test_a_run_that_is_ended_before_its_baseline_has_a_time_goes_on(shell: Shell, way: str) -> None:
     session = shell.start(device="ridge,compile_s=1", candidates=3)
     pid = shell.pid()
-    until(lambda: events(session, ev.Planned), 20)
+    until(lambda: events(session, ev.Planned))
     WAYS[way](shell, pid)
-    until(all_gone([pid]), 10)
+    until(all_gone([pid]), 20)
     assert [row.outcome for row in folded(session).rows] == [None]
     shell.apart("resume", "a", "--headless")
     history = folded(session)
@@ -96,10 +96,10 @@ def test_a_run_that_is_ended_before_its_baseline_has_a_time_goes_on(shell: Shell
 def test_after_kill_9_no_process_is_left_and_a_resume_clears_up(shell: Shell, step: str) -> None:
     session = shell.start(device=DEVICES[step])
     pid = shell.pid()
-    until(lambda: events(session, ev.Planned), 20)
-    until(lambda: descendants(pid), 10)
+    until(lambda: events(session, ev.Planned))
+    until(lambda: descendants(pid))
     os.kill(pid, signal.SIGKILL)
-    until(lambda: not marked(str(shell.folder)), 8)
+    until(lambda: not marked(str(shell.folder)), 20)
     shell.apart("resume", "a")
     shell.here("stop", "a")
     clean(shell, session)
@@ -114,10 +114,10 @@ def test_on_this_processor(shell: Shell, way: signal.Signals) -> None:
     agent = make_script(shell, ("set_MODE(1)", "hangs", 0))
     shell.apart("run", "two", "--backend", "cpu", "--name", "a", "--agent", agent, *settings("run_s=30"))
     session = shell.sessions / "a"
-    until(lambda: any(one.candidate == 1 for one in events(session, ev.BuildEnded)), 40)
+    until(lambda: any(one.candidate == 1 for one in events(session, ev.BuildEnded)))
     pid = shell.pid()
     os.kill(pid, way)
-    until(lambda: not marked(str(shell.folder)), 10)
+    until(lambda: not marked(str(shell.folder)), 20)
     mine = {name for name in shared() - before if "cake-tui-case" not in name}
     assert not {name for name in mine if name.startswith(("cake-tui-trial", "cake-tui-probe"))}
     assert shell.left_behind() == []
@@ -138,7 +138,7 @@ def test_without_a_terminal_there_are_plain_lines_and_exit_codes(shell: Shell) -
     assert "attach a" in out
     assert err == ""
     session = shell.sessions / "a"
-    until(lambda: ended(session) >= 1, 20)
+    until(lambda: ended(session) >= 1)
     for words in (("attach", "a"), ("status", "a"), ("list",), (), ("tail", "a"), ("show", "a"), ("replay", "a")):
         out, _ = shell.apart(*words)
         assert out
@@ -150,16 +150,16 @@ def test_without_a_terminal_there_are_plain_lines_and_exit_codes(shell: Shell) -
 def test_a_terminal_that_cannot_draw(shell: Shell, term: str) -> None:
     with screen(shell, "run", "--backend", "simulated", "--device", SLOW, "--name", "a", TERM=term) as terminal:
         if term in ("dumb", ""):
-            until(lambda: terminal.read(0.1) and terminal.process.poll() is not None, 20)
+            until(lambda: terminal.read(0.1) and terminal.process.poll() is not None)
             assert terminal.process.returncode == 0
             assert b"\x1b" not in terminal.read(0.2)
             assert b"attach a" in terminal.shown
         else:
-            until(lambda: b"RUNNING" in terminal.read(0.1), 20)
+            until(lambda: b"RUNNING" in terminal.read(0.1))
             os.write(terminal.master, b"q")
-            until(lambda: terminal.read(0.1) and terminal.process.poll() is not None, 10)
+            until(lambda: terminal.read(0.1) and terminal.process.poll() is not None)
             assert terminal.process.returncode == 0
-    until(lambda: ended(shell.sessions / "a") >= 1, 20)
+    until(lambda: ended(shell.sessions / "a") >= 1)
     shell.here("stop", "a")
 
 

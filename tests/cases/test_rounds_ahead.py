@@ -22,7 +22,7 @@ def test_killed_stopped_and_resumed_with_two_rounds_under_way(shell: Shell) -> N
     session = shell.start(device=BUSY, candidates=24, round=2, set="trial_rounds=0")
     for _ in range(2):
         before = ended(session)
-        until(lambda before=before: ended(session) > before + 1 and _two_rounds(session), 20)
+        until(lambda before=before: ended(session) > before + 1 and _two_rounds(session))
         pid = shell.pid()
         family = descendants(pid)
         os.kill(pid, signal.SIGKILL)
@@ -30,16 +30,16 @@ def test_killed_stopped_and_resumed_with_two_rounds_under_way(shell: Shell) -> N
         until(all_gone(family))
         flying = [row.number for row in folded(session).in_flight()]
         shell("resume", "a")
-        until(lambda flying=flying: not set(flying) & set(folded(session).flying), 20)
+        until(lambda flying=flying: not set(flying) & set(folded(session).flying))
         assert all(folded(session).rows[number].outcome == "Measured" for number in flying)
-    until(lambda: _two_rounds(session), 20)
+    until(lambda: _two_rounds(session))
     shell("stop", "a")
-    until(lambda: folded(session).state == "stopped", 20)
+    until(lambda: folded(session).state == "stopped")
     stopped = folded(session)
     assert not stopped.flying
     assert stopped.counts["Interrupted"] >= 1
     shell("resume", "a")
-    until(lambda: folded(session).state == "done", 30)
+    until(lambda: folded(session).state == "done")
     history = folded(session)
     assert history.effective == 24
     ends = [event.candidate for event in events(session, ev.CandidateEnded)]

@@ -30,7 +30,7 @@ def on_a_terminal(command: list[str], folder: Path, columns: int) -> str:
     except OSError:  # the other end has gone
         pass
     os.close(keeper)
-    assert child.wait(timeout=60) == 0
+    assert child.wait(60) == 0
     return shown.decode().replace("\r\n", "\n")
 
 

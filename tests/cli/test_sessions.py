@@ -60,11 +60,12 @@ def test_a_run_from_start_to_done(shell: Shell) -> None:
 
 
 def test_steering_a_detached_run(shell: Shell) -> None:
-    session = shell.start(candidates=10_000)
+    session = shell.brisk()
     until(lambda: ended(session) >= 1)
     assert "paused" in shell("pause", "a")
     assert "PAUSED (by tester)" in shell("status", "a")
     assert "paused already" in shell("pause", "a", code=2)
+    shell.still()
     before = kinds(session)
     move = legal_move(session, "use_tiled_loops() + apply_unroll(2)", "apply_unroll(2)", "apply_unroll(4)")
     assert f"queued {move}" in shell("inject", "a", move.replace(" ", ""))
@@ -87,7 +88,7 @@ def test_steering_a_detached_run(shell: Shell) -> None:
     after = [kind for kind in kinds(session)[len(before) :] if not kind.startswith("Request") and kind != "GapSeen"]
     assert after == ["SettingsChanged"]
     assert "goes on" in shell("resume", "a")
-    until(lambda: folded(session).incumbent not in (None, 0), 20)
+    until(lambda: folded(session).incumbent not in (None, 0))
     assert "queued revert_last()" in shell("inject", "a", "revert_last()")
     until(lambda: {"BaseReverted", "RequestRefused"} & set(kinds(session)[len(before) + 8 :]))
     until(lambda: len(kinds(session)) > len(before) + 12)
@@ -99,14 +100,12 @@ def test_steering_a_detached_run(shell: Shell) -> None:
 
 
 def test_a_second_engine_is_refused_and_adds_not_a_byte(shell: Shell) -> None:
-    session = shell.start(candidates=10_000)
+    session = shell.brisk()
     pid = shell.pid()
     until(lambda: ended(session) >= 1)
     shell("pause", "a")
-    record = (session / "journal.jsonl").read_bytes()
-    began = time.monotonic()
-    refused = shell("run", "--backend", "simulated", "--name", "a", code=4)
-    assert time.monotonic() - began < 2
+    record = shell.still()
+    _, refused = shell.apart("run", "--backend", "simulated", "--name", "a", code=4, within_s=2.0)
     for part in ('"a"', str(pid), os.uname().nodename, "attach a", "since 20"):
         assert part in refused
     assert (session / "journal.jsonl").read_bytes() == record
@@ -126,7 +125,7 @@ def test_of_two_starts_within_ten_milliseconds_exactly_one_wins(shell: Shell) ->
         )
         for _ in range(2)
     ]  # fmt: skip
-    said = [process.communicate(timeout=30) for process in both]
+    said = [process.communicate(timeout=60) for process in both]
     assert sorted(process.returncode for process in both) == [0, 4], said
     assert [path.name for path in shell.sessions.iterdir()] == ["b"]
     assert kinds(shell.sessions / "b").count("EngineStarted") == 1
@@ -144,7 +143,7 @@ def test_kill_9_leaves_no_child_and_loses_at_most_the_step_in_flight(shell: Shel
         before = folded(session)
         os.kill(pid, signal.SIGKILL)
         until(lambda pid=pid: gone(pid))
-        until(lambda children=children: all(map(gone, children)), 5)
+        until(lambda children=children: all(map(gone, children)))
         kept = folded(session)
         assert children
         for old, new in zip(before.rows, kept.rows):
@@ -171,7 +170,7 @@ def test_nothing_is_left_after_a_stop(shell: Shell) -> None:
     children = descendants(pid)
     assert children
     shell("stop", "a")
-    until(lambda: gone(pid) and all(map(gone, children)), 5)
+    until(lambda: gone(pid) and all(map(gone, children)))
 
 
 def test_resume_keeps_best_budget_and_numbering(shell: Shell) -> None:

@@ -217,7 +217,7 @@ def command(sessions: Path, name: str, **options: object) -> list[str]:
 def start(sessions: Path, name: str = "a", **options: object) -> Started:
     """Start a detached one and return what it told."""
     done = subprocess.run(
-        command(sessions, name, detached=1, **options), capture_output=True, text=True, timeout=20, check=True
+        command(sessions, name, detached=1, **options), capture_output=True, text=True, timeout=60, check=True
     )
     return msgspec.convert(json.loads(done.stdout), Started)
 
@@ -232,7 +232,7 @@ def folded(session: Path) -> History:
     return history
 
 
-def until(condition: Callable[[], Any], timeout_s: float = 15.0) -> Any:
+def until(condition: Callable[[], Any], timeout_s: float = 60.0) -> Any:
     """Wait for a condition and return what it gave; fails where it never holds."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:

@@ -97,7 +97,7 @@ def test_a_headless_run_ends_in_order_when_its_terminal_goes(session: Path) -> N
     until(lambda: ended(session) >= 3)
     until(lambda: kinds(session)[-1] == "BuildEnded")  # the next candidate is being evaluated
     terminal.hang_up()
-    assert terminal.process.wait(5) == 129
+    assert terminal.process.wait(60) == 129
     history = folded(session)
     assert (history.state, history.state_reason) == ("stopped", "SIGHUP")
     assert history.rows[-1].outcome == "Interrupted"
@@ -118,12 +118,12 @@ def test_a_headless_run_under_nohup_goes_on_without_its_terminal(session: Path) 
     log = (session / "engine.log").read_text(encoding="utf-8")
     assert f"#{before + 1} " in log
     terminal.process.terminate()
-    assert terminal.process.wait(5) == 143
+    assert terminal.process.wait(60) == 143
 
 
 def test_a_detached_run_never_notices_the_terminal_of_its_starter(session: Path) -> None:
     terminal = Terminal(scripted.command(session.parent, "a", candidates=1000, step_s=0.02, detached=1))
-    assert terminal.process.wait(10) == 0
+    assert terminal.process.wait(60) == 0
     until(lambda: ended(session) >= 1)
     terminal.hang_up()
     before = ended(session)
@@ -140,7 +140,7 @@ def test_a_detached_run_never_notices_the_terminal_of_its_starter(session: Path)
 
 def test_a_terminal_that_nobody_reads_holds_nothing_up(session: Path) -> None:
     terminal = Terminal(scripted.command(session.parent, "a", candidates=500, step_s=0.0))
-    assert terminal.process.wait(20) == 0
+    assert terminal.process.wait(60) == 0
     assert folded(session).state == "done"
     os.set_blocking(terminal.master, False)
     shown = b""
@@ -158,7 +158,7 @@ def test_a_pipe_that_is_closed_holds_nothing_up(session: Path) -> None:
     assert engine.stdout is not None
     engine.stdout.readline()
     engine.stdout.close()
-    assert engine.wait(20) == 0
+    assert engine.wait(60) == 0
     assert folded(session).effective == 30
 
 
@@ -310,7 +310,7 @@ def test_a_session_folder_that_is_deleted_ends_the_run_with_its_name(session: Pa
     )  # fmt: skip
     until(lambda: ended(session) >= 1)
     session.rename(session.with_name("moved"))
-    said = engine.communicate(timeout=10)[0]
+    said = engine.communicate(timeout=60)[0]
     assert engine.returncode == 3
     assert "was moved or deleted" in said.splitlines()[-1] or "was moved or deleted" in said
     assert len(said.splitlines()) < 200

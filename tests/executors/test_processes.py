@@ -96,7 +96,7 @@ def test_time_that_was_not_had_does_not_count(tmp_path: Path) -> None:
     for pid in (evaluator, engine.pid):
         os.kill(pid, signal.SIGCONT)
     assert engine.stdout.readline().decode().strip() == "Checked"
-    engine.wait(30)
+    engine.wait(60)
     engine.stdout.close()
 
 

@@ -18,6 +18,8 @@ from types import TracebackType
 
 import pyte
 
+from tests.engine.rest import TICK_S, asleep
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -63,7 +65,7 @@ class PtyTerminal:
     ) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
         for descriptor in (self.master, self.slave):
             with contextlib.suppress(OSError):
                 os.close(descriptor)
@@ -104,22 +106,29 @@ class PtyTerminal:
         """Write onto the screen past the viewer, as another program does."""
         self._stream.feed(data)
 
-    def wait_for(self, text: str, seconds: float = 15.0) -> str:
+    def shows(self, text: str) -> bool:
+        """Read what came; tell whether the screen shows a text."""
+        self.read(0.005)
+        return text in self.text()
+
+    def wait_for(self, text: str, seconds: float = 60.0) -> str:
         """Read until the screen shows a text; fails with the screen otherwise."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            if text in self.text():
+            if self.shows(text):
                 return self.text()
             self.read(0.1)
         raise AssertionError(f"{text!r} never came; the screen:\n{self.text()}")
 
-    def settle(self, quiet: float = 1.5, seconds: float = 15.0) -> None:
-        """Read until nothing came for a while."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            if not self.read(quiet):
-                return
-        raise AssertionError("the screen never came to rest")
+    def settle(self, quiet: float = 1.5, seconds: float = 60.0) -> None:
+        """Read until nothing came for a while in which the process slept: what waits for a processor is not at rest."""
+        until, slept = time.monotonic() + seconds, 0.0
+        while slept < quiet:
+            assert time.monotonic() < until, f"the screen never came to rest:\n{self.text()}"
+            if self.read(TICK_S):
+                slept = 0.0
+            elif asleep(self.process.pid):
+                slept += TICK_S
 
     def send(self, keys: str) -> None:
         """Type."""
@@ -136,11 +145,16 @@ class PtyTerminal:
         os.close(self.slave)
         os.close(self.master)
 
-    def exit_code(self, seconds: float = 5.0) -> int:
+    def has_ended(self) -> bool:
+        """Read what came; tell whether the process has ended."""
+        self.read(0.005)
+        return self.process.poll() is not None
+
+    def exit_code(self, seconds: float = 60.0) -> int:
         """Wait for the end, reading on; returns the exit code, negative for a signal."""
         until = time.monotonic() + seconds
-        while self.process.poll() is None and time.monotonic() < until:
-            self.read(0.05)
+        while not self.has_ended() and time.monotonic() < until:
+            pass
         assert self.process.poll() is not None, f"still running after {seconds} s:\n{self.text()}"
         self.read(0.1)
         return self.process.returncode

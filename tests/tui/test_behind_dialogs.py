@@ -18,10 +18,10 @@ from tests.tui.sample import Sample
 def test_what_a_dialog_covers_is_not_sent_and_a_search_sends_only_what_changed(locked: Sample) -> None:
     with PtyTerminal("attach", "first", "--sessions", str(locked.folder.parent)) as terminal:
         terminal.wait_for("best #")
-        terminal.read(1.5)
+        terminal.settle(quiet=0.5)
         os.write(terminal.master, b"\r")
         terminal.wait_for("why it was tried")
-        terminal.read(1.2)
+        terminal.settle(quiet=0.5)
         locked.run(3)
         assert terminal.read(2.0) == b""
         os.write(terminal.master, b"\x1b")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.engine.rest import own_seconds
 from tests.tui.pty_terminal import PtyTerminal
 from tests.tui.sample import Sample
 from tests.tui.test_terminal import attach
@@ -21,7 +22,7 @@ def state_of(process: int) -> str:
     return Path(f"/proc/{process}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[0]
 
 
-def until(holds: Callable[[], bool], seconds: float = 5.0) -> None:
+def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end
@@ -103,7 +104,7 @@ def test_bytes_that_are_no_text_are_not_the_end(sample: Sample) -> None:
         terminal.read(0.5)
         assert terminal.process.poll() is None
         terminal.send("\x1b")
-        terminal.read(0.3)
+        terminal.settle(quiet=0.3)
         terminal.send("?")
         terminal.wait_for("esc close")
         terminal.send("\x03")
@@ -119,9 +120,8 @@ def test_leaving_a_terminal_that_nobody_reads(locked: Sample, key: str) -> None:
             terminal.send("\x0c" * 20)
             time.sleep(0.1)
         terminal.send(key)
-        began = time.monotonic()
-        assert terminal.process.wait(10) == 0
-        assert time.monotonic() - began <= 2.5
+        assert own_seconds(terminal.process.pid, lambda: terminal.process.poll() is not None) <= 2.5
+        assert terminal.process.returncode == 0
         # Its screen stays as it is: no byte finds room. What needs no room is given back.
         assert termios.tcgetattr(terminal.slave) == terminal.before
 
@@ -134,7 +134,7 @@ def test_a_terminal_that_is_read_again_gets_the_whole_screen_and_not_all_that_wa
             time.sleep(0.1)
         terminal.send("?")
         received = len(terminal.received)
-        terminal.wait_for("everywhere", 3)
+        terminal.wait_for("everywhere")
         terminal.send("\x1b")
         terminal.settle(quiet=0.6)
         assert len(terminal.received) - received <= 250_000
@@ -149,9 +149,8 @@ def test_ctrl_c_leaves_a_viewer_that_a_file_holds_up(locked: Sample) -> None:
         os.mkfifo(path)  # what a network file system does that went away
         terminal.read(1.5)
         terminal.send("\x03")
-        began = time.monotonic()
+        assert own_seconds(terminal.process.pid, terminal.has_ended) <= 2.5
         assert terminal.exit_code() == 0
-        assert time.monotonic() - began <= 2.5
         assert terminal.modes_restored()
 
 

@@ -17,6 +17,7 @@ from cake_tui.model import event as ev
 from cake_tui.model.move import Move, Proposal
 from cake_tui.model.outcome import Measured
 from cake_tui.model.schedule import Schedule
+from tests.engine.rest import own_seconds
 from tests.tui.pty_terminal import ROOT, PtyTerminal
 from tests.tui.sample import Sample
 
@@ -35,14 +36,6 @@ sys.exit(main(sys.argv[1:]))
 def attach(sample: Sample, **options: object) -> PtyTerminal:
     """A viewer on a pty."""
     return PtyTerminal("attach", "first", "--sessions", str(sample.folder.parent), **options)  # type: ignore[arg-type]
-
-
-def best_of(tries: int, seconds: float, act: Callable[[], float]) -> None:
-    """`act` takes at most so long: a limit for a calm machine, so that one of a few tries has to keep it."""
-    took: list[float] = []
-    while len(took) < tries and (not took or took[-1] > seconds):
-        took.append(act())
-    assert took[-1] <= seconds, took
 
 
 @pytest.mark.parametrize(
@@ -73,7 +66,7 @@ def test_every_way_of_leaving_gives_the_terminal_back(
 def test_a_crash_prints_two_lines_and_a_report_without_locals(locked: Sample, tmp_path: Path) -> None:
     arguments = ("attach", "first", "--sessions", str(locked.folder.parent))
     with PtyTerminal(*arguments, code=CRASHING, XDG_CACHE_HOME=str(tmp_path / "cache")) as terminal:
-        assert terminal.exit_code(15) == 1
+        assert terminal.exit_code() == 1
         assert terminal.modes_restored()
         said = terminal.text()
         assert "the run goes on" in said
@@ -86,47 +79,33 @@ def test_a_crash_prints_two_lines_and_a_report_without_locals(locked: Sample, tm
 
 @pytest.mark.parametrize("ignored", [False, True], ids=["plain", "SIGHUP ignored"])
 def test_a_lost_terminal_ends_the_viewer_within_two_seconds(locked: Sample, ignored: bool) -> None:
-    def lose() -> float:
-        terminal = attach(locked, ignore_hangup=ignored)
-        terminal.wait_for("RUNNING")
-        terminal.hang_up()
-        began = time.monotonic()
-        terminal.process.wait(20)
-        return time.monotonic() - began
-
-    best_of(3, 2.0, lose)
+    terminal = attach(locked, ignore_hangup=ignored)
+    terminal.wait_for("RUNNING")
+    terminal.hang_up()
+    assert own_seconds(terminal.process.pid, lambda: terminal.process.poll() is not None) <= 2.0
     assert (locked.folder / "journal.jsonl").is_file()
 
 
 def test_a_terminal_that_nobody_reads_does_not_keep_a_viewer_from_ending(locked: Sample) -> None:
-    def end() -> float:
-        with attach(locked) as terminal:
-            terminal.wait_for("RUNNING")
-            for _ in range(8):  # fill the pty: redraws of the whole screen that nobody reads
-                terminal.send("\x0c" * 20)
-                time.sleep(0.2)
-            terminal.process.send_signal(signal.SIGTERM)
-            began = time.monotonic()
-            assert terminal.process.wait(20) in (143, -15)
-            return time.monotonic() - began
-
-    best_of(3, 2.5, end)
+    with attach(locked) as terminal:
+        terminal.wait_for("RUNNING")
+        for _ in range(8):  # fill the pty: redraws of the whole screen that nobody reads
+            terminal.send("\x0c" * 20)
+            time.sleep(0.2)
+        terminal.process.send_signal(signal.SIGTERM)
+        assert own_seconds(terminal.process.pid, lambda: terminal.process.poll() is not None) <= 2.5
+        assert terminal.process.returncode in (143, -15)
 
 
 def test_the_screen_is_current_within_two_seconds_after_a_stall(locked: Sample) -> None:
     with attach(locked) as terminal:
         terminal.wait_for("RUNNING")
-
-        def stall() -> float:
-            for _ in range(2):
-                locked.run(4)
-                time.sleep(1.0)
-            locked.run(1)
-            began = time.monotonic()
-            terminal.wait_for(f"#{locked.number - 1} ", seconds=20)
-            return time.monotonic() - began
-
-        best_of(3, 2.5, stall)
+        for _ in range(2):
+            locked.run(4)
+            time.sleep(1.0)
+        locked.run(1)
+        newest = f"#{locked.number - 1} "
+        assert own_seconds(terminal.process.pid, lambda: terminal.shows(newest)) <= 2.5
 
 
 def test_two_viewers_show_the_same_and_neither_disturbs_the_other(locked: Sample) -> None:
@@ -169,7 +148,7 @@ def test_odd_sizes_never_crash(locked: Sample) -> None:
 def test_without_a_terminal_there_are_plain_lines_and_an_end(locked: Sample, command: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "cake_tui", command, "first", "--sessions", str(locked.folder.parent)],
-        stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=20, check=False,
+        stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert b"\x1b" not in done.stdout + done.stderr
@@ -178,7 +157,7 @@ def test_without_a_terminal_there_are_plain_lines_and_an_end(locked: Sample, com
 
 def test_a_dumb_terminal_gets_plain_lines(locked: Sample) -> None:
     with attach(locked, TERM="dumb") as terminal:
-        assert terminal.exit_code(15) == 0
+        assert terminal.exit_code() == 0
         assert b"\x1b" not in terminal.received
 
 
@@ -186,7 +165,7 @@ def test_a_screen_on_which_only_stderr_is_redirected_gets_plain_lines(locked: Sa
     code = "import os,sys; os.dup2(os.open(sys.argv[1], os.O_WRONLY|os.O_CREAT), 2); from pathlib import Path; "
     code += "from cake_tui.tui import view; sys.exit(view(Path(sys.argv[2])))"
     with PtyTerminal(str(tmp_path / "log"), str(locked.folder), code=code) as terminal:
-        assert terminal.exit_code(15) == 0
+        assert terminal.exit_code() == 0
         assert b"\x1b" not in terminal.received
         assert "best #" in terminal.text()
 
@@ -205,7 +184,7 @@ def test_nothing_is_sent_while_nothing_changes(locked: Sample) -> None:
 def test_only_changed_cells_are_sent_and_the_screen_is_never_cleared(locked: Sample) -> None:
     with attach(locked) as terminal:
         terminal.wait_for("RUNNING")
-        terminal.read(1.0)
+        terminal.settle(quiet=0.5)
         locked.run(1)
         sent = terminal.read(1.8)
         assert b"\x1b[2J" not in sent
@@ -252,15 +231,14 @@ def test_sixteen_colours_are_enough_and_none_are_needed(locked: Sample) -> None:
         assert b"\x1b[38;2" not in terminal.received
         assert b"38;5" not in terminal.received
     with attach(locked, NO_COLOR="1") as terminal:
-        text = terminal.wait_for("RUNNING")
+        terminal.wait_for("● accepted")
         assert not re.search(rb"\x1b\[(?:\d+;)*[349][0-7](?:;\d+)*m", terminal.received)
-        assert "● accepted" in text
 
 
 def test_importing_the_viewer_imports_no_textual_and_showing_it_no_numpy(locked: Sample) -> None:
     code = "import sys, cake_tui.tui; assert 'textual' not in sys.modules; import cake_tui.tui.app; "
     code += "cake_tui.tui.app.load_panes(); assert 'numpy' not in sys.modules, 'numpy'"
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60)
 
 
 def test_pausing_by_key_puts_one_request_into_the_inbox(locked: Sample) -> None:
@@ -288,7 +266,7 @@ def test_wide_and_joined_characters_leave_the_columns_where_they_are(locked: Sam
         locked.number += 1
     with attach(locked) as terminal:
         terminal.wait_for("日本語")
-        terminal.read(1.0)
+        terminal.settle(quiet=0.5)
         gap = terminal.text().splitlines()[16].index("─ 2 feedback") - 1
         cells = [terminal.screen.buffer[row][gap].data for row in range(16, 29)]
         assert "".join(cells).strip() == ""
