@@ -196,7 +196,8 @@ def test_crashes_kill_the_process_and_hangs_never_return(option: str, code: int 
         "print('came back')\n"
     )
     try:
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60 if code else 3, check=False)
+        limit_s = 60 if code else 3
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=limit_s, check=False)
     except subprocess.TimeoutExpired:
         assert code is None
     else:
