@@ -118,13 +118,12 @@ class CakeApp(App[int]):
         gc.freeze()  # what is there stays: looking through it again and again would hold up keys
         self.set_pace(self.slow_link)
         self.call_after_refresh(self.repaint)
-        self.call_after_refresh(self._open)
 
     def _open(self) -> None:
-        """Send the first screen, whole, and from here on what changes."""
-        if not self._seen:
+        """Send the first screen, whole, once it is laid out, and from here on what changes."""
+        if not self._seen and self._main is not None and self._main.laid_out:
             self._seen = True
-            self.screen.refresh()
+            self._main.whole()
 
     def _display(self, screen: Screen[Any], renderable: Any) -> None:
         """Send a frame, once there is something to be seen on it."""
@@ -155,6 +154,7 @@ class CakeApp(App[int]):
         self._view = self.view()
         self._main.show(self._view)
         self._foot()
+        self._open()
         if isinstance(self.screen, Inject | Switch):
             self.screen.judge_again()
 

@@ -22,12 +22,14 @@ class LinesWidget(Widget):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 Textual's name
         super().__init__(id=id, classes=classes)
+        self._given: Sequence[Line] = ()
         self._on_screen: list[Line] = []
         self._drawn_size = Size(0, 0)
         self.ascii = False
 
     def put(self, lines: Sequence[Line]) -> None:
         """Show these lines, cut and filled to the widget's size."""
+        self._given = lines
         width, height = self.size
         lines = [self._spelled(line) for line in lines[:height]]
         fitted = [self._spelled(fmt.fit(line, width)) for line in lines]  # again: fitting marks what it cuts
@@ -43,6 +45,14 @@ class LinesWidget(Widget):
         ]
         if dirty:
             self.refresh(*dirty)
+
+    def draw(self) -> None:
+        """Draw again what was put."""
+        self.put(self._given)
+
+    def on_resize(self) -> None:
+        """Draw for the new size: the first one, too, may come only after the lines."""
+        self.draw()
 
     def _spelled(self, line: Line) -> Line:
         return tuple((fmt.ascii_only(text), tone) for text, tone in line) if self.ascii else line

@@ -208,10 +208,6 @@ class Pane(LinesWidget, can_focus=True):
         """The rule shows the focus, once the widget itself knows of it."""
         self.call_later(self.draw)
 
-    def on_resize(self) -> None:
-        """Draw for the new size."""
-        self.draw()
-
 
 def _text(line: Line) -> str:
     return "".join(text for text, _ in line)

@@ -11,20 +11,10 @@ from textual.widgets import Input
 
 from cake_tui.tui import format as fmt
 from cake_tui.tui.format import Line
-from cake_tui.tui.lines import LinesWidget
 from cake_tui.tui.screens.dialog import Dialog
 
 LONGEST = 500
 WIDEST = 128  # columns of a dialog
-
-
-class _Told(LinesWidget):
-    """The box of a question, which grows with what is said in it."""
-
-    def on_resize(self) -> None:
-        """Draw for the new size."""
-        if isinstance(self.screen, Ask):
-            self.screen.draw()
 
 
 class Ask(Dialog):
@@ -47,8 +37,6 @@ class Ask(Dialog):
         enter: str = "enter send",
     ) -> None:
         super().__init__(ascii)
-        self.box = _Told(id="box")
-        self.box.ascii = ascii
         self.heading = title
         self.about = about
         self.send = send
@@ -81,13 +69,11 @@ class Ask(Dialog):
     def on_mount(self) -> None:
         """The field takes the keys."""
         self._fit()
-        super().on_mount()
         self.input.focus()
 
     def on_resize(self) -> None:
         """As high as what is asked, at most as the terminal with the field."""
         self._fit()
-        super().on_resize()
 
     def _fit(self) -> None:
         width, height = self.app.size

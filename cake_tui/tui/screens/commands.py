@@ -64,7 +64,6 @@ class Commands(Dialog):
 
     def on_mount(self) -> None:
         """The field takes the keys."""
-        super().on_mount()
         self.input.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:

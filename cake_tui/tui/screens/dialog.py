@@ -15,6 +15,15 @@ from cake_tui.tui.format import Line
 from cake_tui.tui.lines import LinesWidget
 
 
+class Box(LinesWidget):
+    """A dialog's lines, made for the box's width."""
+
+    def draw(self) -> None:
+        """Let the dialog draw: with the size, what it says may be broken and cut elsewhere."""
+        if isinstance(self.screen, Dialog):
+            self.screen.draw()
+
+
 class Dialog(ModalScreen[None], inherit_bindings=False):
     """Subclasses give `title`, `lines` and keys; the box takes what the terminal has, at most 128 columns."""
 
@@ -44,7 +53,7 @@ class Dialog(ModalScreen[None], inherit_bindings=False):
         super().__init__()
         self.top = 0
         self.left = 0
-        self.box = LinesWidget(id="box")
+        self.box = Box(id="box")
         self.box.ascii = ascii
         self.set_class(ascii, "ascii")
 
@@ -67,14 +76,6 @@ class Dialog(ModalScreen[None], inherit_bindings=False):
     def hint(self) -> str:
         """Keys, at the end of the rule."""
         return "esc close"
-
-    def on_mount(self) -> None:
-        """Draw once laid out."""
-        self.call_after_refresh(self.draw)
-
-    def on_resize(self) -> None:
-        """Draw for the new size."""
-        self.call_after_refresh(self.draw)
 
     def draw(self) -> None:
         """Draw title, keys and lines from `top`."""

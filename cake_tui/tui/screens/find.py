@@ -40,16 +40,12 @@ class Find(ModalScreen[None], inherit_bindings=False):
 
     def compose(self) -> ComposeResult:
         """What is looked for, and the field."""
+        self.label.put([((self.before, "accentword"),)])
         yield Horizontal(self.label, self.input)
 
     def on_mount(self) -> None:
         """The field takes the keys."""
         self.input.focus()
-        self.call_after_refresh(self._draw)
-
-    def on_resize(self) -> None:
-        """Draw for the new size."""
-        self.call_after_refresh(self._draw)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """The pane follows."""
@@ -64,6 +60,3 @@ class Find(ModalScreen[None], inherit_bindings=False):
         """End it."""
         self.pane.find("")
         self.dismiss(None)
-
-    def _draw(self) -> None:
-        self.label.put([((self.before, "accentword"),)])

@@ -105,7 +105,6 @@ class Inject(Dialog):
 
     def on_mount(self) -> None:
         """The field takes the keys."""
-        super().on_mount()
         self.input.focus()
 
     def judge_again(self) -> None:

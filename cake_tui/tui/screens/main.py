@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
+from textual.widget import Widget
 
 from cake_tui.model.state import ENDED
 from cake_tui.tui.arrangement import Arrangement
@@ -42,6 +43,7 @@ class Main(ReplayKeys, inherit_bindings=False):
         self._message: tuple[str, str] | None = None
         self._behind = False  # a dialog stood before the panes when they should have been drawn
         self._ascii = False
+        self.laid_out = False  # for the terminal's size: until then nothing is worth sending
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -58,7 +60,11 @@ class Main(ReplayKeys, inherit_bindings=False):
     def on_resize(self) -> None:
         """Fewer headline lines in low terminals; draw for the new size."""
         self._fit()
-        self.call_after_refresh(self._again)
+        self.call_after_refresh(self._placed)
+
+    def _placed(self) -> None:
+        self.laid_out = True
+        self._again()
 
     def show(self, view: View) -> None:
         """Draw a view; behind a dialog, where every change would send the dialog again, only the lines above it."""
@@ -75,6 +81,12 @@ class Main(ReplayKeys, inherit_bindings=False):
         for pane in self.tiles.on_screen():
             pane.show(view)
         self._tabs()
+
+    def whole(self) -> None:
+        """Send every cell once: what the panes asked for before this is part of it and need not follow."""
+        self.refresh()
+        for widget in self.walk_children(Widget):
+            widget._exchange_repaint_regions()
 
     def _compositor_refresh(self) -> None:
         """As Textual's, which marks a screen behind another as changed for ever and sends it whole each time."""
