@@ -21,8 +21,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give the tests' processes device locks of their own, and a hang-up its usual meaning even under nohup."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    """Give the tests' processes device locks of their own, and signals their usual meaning, as in the foreground."""
+    for number in (signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in ("COLUMNS", "LINES"):  # that a worker is told; terminals of the tests have sizes of their own
         os.environ.pop(name, None)
     locks = tempfile.TemporaryDirectory(prefix="cake-tui-locks-")  # one a worker: they hold the same CPU
