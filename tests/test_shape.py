@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import shutil
 import subprocess
@@ -46,6 +47,18 @@ def _sources() -> list[Path]:
     return [path for path in found if "golden" not in path.parts and "__pycache__" not in path.parts]
 
 
+@functools.cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def _nodes(path: Path) -> tuple[ast.AST, ...]:
+    """What stands anywhere in a file and imports, or takes an attribute."""
+    wanted = (ast.Import, ast.ImportFrom, ast.Attribute)
+    return tuple(node for node in ast.walk(_tree(path)) if isinstance(node, wanted))
+
+
 def test_there_is_something_to_look_at() -> None:
     assert len(MODULES) > 150
     assert all(registry.names(place) for place in PLACES if place != "ir/build/__pycache__")
@@ -60,7 +73,7 @@ def test_no_file_is_longer_than_a_person_reads() -> None:
 def test_the_first_line_of_a_module_tells_its_purpose() -> None:
     for path in MODULES:
         text = path.read_text(encoding="utf-8")
-        words = ast.get_docstring(ast.parse(text)) or ""
+        words = ast.get_docstring(_tree(path)) or ""
         first = words.partition("\n")[0]
         assert text.startswith(('"""', 'r"""')), _place(path)
         assert len(first) >= 20, _place(path)
@@ -82,8 +95,7 @@ def test_plug_ins_have_a_docstring_and_end_with_what_they_offer(place: str) -> N
     for name in registry.names(place):
         assert registry.docstring(place, name)
         path = PACKAGE / place / f"{name}.py"
-        text = (path if path.is_file() else PACKAGE / place / name / "__init__.py").read_text(encoding="utf-8")
-        last = ast.parse(text).body[-1]
+        last = _tree(path if path.is_file() else PACKAGE / place / name / "__init__.py").body[-1]
         assert isinstance(last, ast.Assign | ast.AnnAssign), f"{place}/{name}: PLUGIN is not its last statement"
         target = last.targets[0] if isinstance(last, ast.Assign) else last.target
         assert isinstance(target, ast.Name), name
@@ -99,20 +111,20 @@ def test_libraries_are_imported_only_where_they_belong() -> None:
 
 def test_the_environment_is_read_in_one_file() -> None:
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in _nodes(path):
             reads = isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv", "getenvb")
             assert not reads or _place(path) == "config.py", f"{_place(path)}:{node.lineno}"  # type: ignore[attr-defined]
 
 
 def test_nothing_is_imported_relatively_and_nothing_is_mocked() -> None:
     for path in (path for path in _sources() if path.suffix == ".py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in _nodes(path):
             assert not (isinstance(node, ast.ImportFrom) and node.level), path
         assert not [name for name in _imports(path) if name.startswith(("unittest.mock", "mock"))], path
 
 
 def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:

@@ -48,7 +48,7 @@ def figures(program: Path, *words: str) -> tuple[int, dict[str, object]]:
 def test_the_harness_tells_of_a_time_far_over_the_stated_one(
     time_us: float | None, changes: dict[str, object], told: bool, tmp_path: Path
 ) -> None:
-    program = compiled(PLUGIN.write(msgspec.structs.replace(bundle(), time_us=time_us, **changes)), tmp_path)
+    program = compiled(PLUGIN.write(msgspec.structs.replace(bundle(), time_us=time_us, **changes)), tmp_path, "-O0")
     done = subprocess.run([str(program)], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0
     found = json.loads(done.stdout)

@@ -18,6 +18,7 @@ WIDE = Device("cpu", "c", "wide", "cpu:wide", "x86-64-v4", 2, vector_bytes=64, v
 NARROW = Device("cpu", "c", "narrow", "cpu:narrow", "x86-64-v2", 2, vector_bytes=16, vector_registers=16)
 UNIT = 2.0**-24
 POISON = np.float32("nan")
+_loaded: dict[str, ctypes.CDLL] = {}
 
 
 def matmul(m: int, n: int, k: int, value: str = "relu(acc + bias[n])", **changes: object) -> Problem:
@@ -53,7 +54,9 @@ def unaligned(values: np.ndarray) -> np.ndarray:
 
 
 def compiled(lowered: Lowered, folder: Path) -> ctypes.CDLL:
-    """Compile a lowered value into `folder` and load it."""
+    """Compile a lowered value into `folder` and load it; what this process compiled before serves again."""
+    if lowered.sha256 in _loaded:
+        return _loaded[lowered.sha256]
     source, library = folder / f"{lowered.sha256[:16]}.c", folder / f"{lowered.sha256[:16]}.so"
     source.write_text(lowered.source)
     command = [
@@ -69,7 +72,7 @@ def compiled(lowered: Lowered, folder: Path) -> ctypes.CDLL:
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr + lowered.source
-    return ctypes.CDLL(str(library))
+    return _loaded.setdefault(lowered.sha256, ctypes.CDLL(str(library)))
 
 
 def run(lowered: Lowered, library: ctypes.CDLL, shape: Shape, buffers: Mapping[str, np.ndarray]) -> None:

@@ -76,14 +76,14 @@ FUNCTIONS = {
     "pow(abs(x[n]), 0.25)": lambda x: abs(x) ** 0.25,
     "x[n]*N - floor(x[n])": lambda x: x * 1001 - math.floor(x),
 }
+POINTS = np.concatenate([np.linspace(-20, 20, 801), np.geomspace(1e-6, 1, 100), -np.geomspace(1e-6, 1, 100)])
 
 
 @pytest.mark.cc
 @pytest.mark.parametrize("value", FUNCTIONS)
 @pytest.mark.parametrize("lanes", [1, 16])
 def test_functions_are_right_to_four_units(value: str, lanes: int, tmp_path: Path) -> None:
-    x = np.concatenate([np.linspace(-20, 20, 801), np.geomspace(1e-6, 1, 100), -np.geomspace(1e-6, 1, 100)])
-    x = x.astype(np.float32)
+    x = POINTS.astype(np.float32)
     y = _apply(value, x, tmp_path, lanes)
     truth = np.array([FUNCTIONS[value](float(one)) for one in x])
     # Rounding of the argument is felt through the function: one unit of it, as the product's own check allows.
@@ -105,10 +105,10 @@ def test_doubles_keep_their_digits(value: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", [value for value in FUNCTIONS if "select" not in value])
 @pytest.mark.parametrize("lanes", [1, 16])
 def test_nan_comes_out_where_it_goes_in(value: str, lanes: int, tmp_path: Path) -> None:
-    x = np.ones(40, np.float32)
-    x[[0, 17, 39]] = np.nan
+    x = np.ones(POINTS.size, np.float32)  # as many as above: the same kernel
+    x[[0, 17, 39, 1000]] = np.nan
     y = _apply(value, x, tmp_path, lanes)
-    assert np.flatnonzero(np.isnan(y)).tolist() == [0, 17, 39]
+    assert np.flatnonzero(np.isnan(y)).tolist() == [0, 17, 39, 1000]
 
 
 @pytest.mark.cc
