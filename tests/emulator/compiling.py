@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import hashlib
 import os
@@ -48,7 +49,9 @@ def machine() -> Path:
     texts = (path.read_text(encoding="utf-8") for path in sorted(MACHINE.iterdir()))
     made = _folder() / f"machine-{_hash([*FLAGS, *texts])}"
     flags = [*FLAGS, "-O2", "-ftree-vectorize", "-rdynamic", str(MACHINE / "all.cpp"), "-ldl"]
-    return made if made.is_file() else _compiled(flags, made)
+    with (_folder() / "machine.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other workers wait for it instead of compiling it too
+        return made if made.is_file() else _compiled(flags, made)
 
 
 def library(text: str) -> Path:
