@@ -50,7 +50,10 @@ subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(room)]
 shell = Shell(work)
 os.chdir(work)
 os.environ.update(CAKE_TUI_LOCKS=shell.environment["CAKE_TUI_LOCKS"])
-shell.apart("run", *backend, "--name", "a", "--candidates", candidates, "--set", "heartbeat=0.1", "--set", "disk=0.001")
+values = ("heartbeat=0.1", "disk=0.001", "guard_refusals=1")  # the last: on a busy processor nothing waits for calm
+shell.apart(
+    "run", *backend, "--name", "a", "--candidates", candidates, *(word for value in values for word in ("--set", value))
+)
 session = room / "a"
 pid = shell.pid()
 until(lambda: ended(session) >= least)

@@ -133,7 +133,7 @@ def test_a_compiler_that_never_ends(shell: Shell) -> None:
     agent = make_script(shell, ("set_MODE(1)", "hangs", 0), ("set_MODE(2)", "good", 0), ("set_MODE(1)", "again", 0))
     limits = (
         "--set",
-        "compile_s=0.8",
+        "compile_s=2",
         "--set",
         "exhausted_rounds=1",
         "--set",

@@ -110,19 +110,18 @@ def test_a_stepped_wall_clock_costs_nothing_and_ends_nothing(
     """While a compiler or the agent is at work and a budget of six minutes runs."""
     steps = [(f"split_k({n}) + apply_unroll({m})", "", 0.8) for n in (2, 4, 8) for m in (2, 4)]
     flags = {"agent": make_script(shell, *steps), "hours": 0.1, "set": "compile_s=3"}
-    session = shell.start(device="ridge,compile_s=0.5,noise=0,failures=0", **flags)
     began = time.monotonic()
+    session = shell.start(device="ridge,compile_s=0.5,noise=0,failures=0", **flags)
     until(lambda: ended(session) >= 1)
     if pending == "compile":
         until(lambda: descendants_named(shell.pid(), "compile.py"))
     wall.step(hours * 3600)
     until(lambda: gaps(session, "wall"))
     until(lambda: ended(session) >= 3)
-    took = time.monotonic() - began
     (gap,) = gaps(session, "wall")
     assert gap == pytest.approx(hours * 3600, abs=5)
     history = folded(session)
-    assert 0 < history.elapsed_s <= took + 1
+    assert 0 < history.elapsed_s <= time.monotonic() - began
     assert history.state == "running"  # the budget of six minutes is not spent
     assert history.counts.get("TimedOut", 0) == 0
     assert [line for line in shell.here("tail", "a", "-n", "200").splitlines() if "gap of" in line]
