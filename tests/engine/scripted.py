@@ -250,6 +250,12 @@ def gone(pid: int) -> bool:
         return True
 
 
+def is_stopped(pid: int) -> bool:
+    """Tell whether all threads of a process stand still."""
+    states = [path.read_bytes().rsplit(b")", 1)[1].split()[0] for path in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return set(states) == {b"T"}
+
+
 def descendants(pid: int) -> list[int]:
     """Return the processes that a process started, and those that they started."""
     found, waiting = [], [pid]
