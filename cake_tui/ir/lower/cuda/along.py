@@ -107,7 +107,15 @@ class _Reads:
         inner = frame.child()
         _count(inner, self.loop.variable, self.vector, self.loop.stop)
         inner.declare(self.step, ZERO, Number(self.vector))
+        inner.unroll(self.step)
+        if self.unrolled(frame):
+            inner.unroll(self.loop.variable)
         return inner
+
+    def unrolled(self, frame: CudaFrame) -> bool:
+        """Whether every turn of the loop is a copy of its own."""
+        unroll = 1 if self.loop.unroll is None else frame.number(self.loop.unroll, "unroll")
+        return unroll >= frame.number(self.loop.stop, self.loop.variable)
 
 
 def lower_along(frame: CudaFrame, loop: For, product: Contract, vector: int) -> None:
@@ -213,6 +221,8 @@ def _load_next(frame: CudaFrame, reads: _Reads, side: int, names: tuple[str, str
     inner = frame.child()
     _count(inner, ahead, vector if side == 0 else 1, reads.loop.stop)
     inner.declare(source, ZERO, frame.buffers[reads.product.left.buffer].shape[0])
+    if reads.unrolled(frame):
+        inner.unroll(ahead)
     turn = f"{ahead} / {vector}" if side == 0 and vector > 1 else ahead
     reads.load(inner, side, f"[{turn} % {FRAGMENTS}]", {name: Name(source), kk: Name(ahead)})
 

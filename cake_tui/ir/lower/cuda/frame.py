@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from cake_tui.ir.expr import Expr, Name, Number, Ref, rewrite
+from cake_tui.ir.expr import Expr, Name, Number, Ref, names_in, rewrite
 from cake_tui.ir.lower.cuda.holds import Hold, Holds, Spreads
 from cake_tui.ir.lower.frame import Frame
 from cake_tui.ir.lower.tiles import address, shaped
@@ -42,6 +42,7 @@ class CudaFrame(Frame):
     slots: dict[str, Expr]  # of each barrier
     phases: dict[str, str]  # barrier -> the variable of the team's body with its parities
     aliases: dict[Expr, Expr]  # expressions that a variable stands for
+    unrolled: frozenset[str]  # variables that are numbers once the compiler has unrolled their loops
     hoisted: dict[Expr, str]  # what the team's body has worked out once, at `head`
     head: tuple[int, int]  # place and margin of the writer
 
@@ -55,6 +56,7 @@ class CudaFrame(Frame):
         self.slots = {}
         self.phases = {}
         self.aliases = {}
+        self.unrolled = frozenset()
         self.hoisted = {}
         self.head = (0, 0)
 
@@ -90,6 +92,16 @@ class CudaFrame(Frame):
         """Let a variable stand for an expression from here on."""
         self.aliases = {**self.aliases, value: Name(name)}
         self._simple = {}
+
+    def unroll(self, *names: str) -> None:
+        """Remember that variables are numbers in every copy of the loop's body."""
+        self.unrolled |= frozenset(names)
+
+    def becomes_number(self, expr: Expr) -> bool:
+        """Whether the compiler, but not the source, has a number for an expression: it counts unrolled loops."""
+        names = names_in(expr)
+        rest = names - self.unrolled
+        return rest != names and all(self.proofs.number(self.tidy(Name(name))) is not None for name in rest)
 
     def c(self, expr: Expr, least: int = 0) -> str:
         """Print a whole-number expression or condition; elements of integer buffers may be in it."""

@@ -115,9 +115,9 @@ def load_fragment(frame: CudaFrame, tile: Shaped, hold: Hold, name: str, tests: 
         values = Values(walk, (axis,), CALCULATED[buffer.dtype])
         element = f"[{walk.frame.c(walk.steps[0].element)}]" if hold.each > 1 else ""
         if steps > 1:
-            walk.frame.writer.line(f"load_vector<{steps}>({name}{element}, &{values.place(tile)});")
+            walk.frame.writer.line(f"load_vector<{steps}>({name}{element}, {values.pointer(tile)});")
         elif vector > 1:
-            walk.frame.writer.line(f"load_vector<{vector}>(&{name}{element}, &{values.place(tile)});")
+            walk.frame.writer.line(f"load_vector<{vector}>(&{name}{element}, {values.pointer(tile)});")
         else:
             text = values.value(tile.ref)
             text = f"{test_of(walk.frame, tests)} ? {text} : 0" if tests else text

@@ -21,7 +21,7 @@ from cake_tui.ir.expr import (
 )
 from cake_tui.ir.lower.cuda.frame import CudaFrame
 from cake_tui.ir.lower.cuda.types import CALCULATED, widened
-from cake_tui.ir.lower.cuda.walks import Step, Walk, plus
+from cake_tui.ir.lower.cuda.walks import ZERO, Step, Walk, plus, times
 from cake_tui.ir.lower.tiles import Shaped, TileAxis, address, shaped
 from cake_tui.ir.program import DTYPE_BYTES
 from cake_tui.ir.refusal import refuse
@@ -137,13 +137,27 @@ class Values:
         """Print where an element is: an array element in memory, or the thread's own."""
         if tile.buffer.space == "register":
             return self._own(tile)
-        return f"{tile.ref.buffer}[{self.index(tile)}]"
+        return f"{tile.ref.buffer}[{memory_index(self.frame, tile, self._where(tile))}]"
 
-    def index(self, tile: Shaped) -> str:
-        """Print the index of an element in memory."""
+    def pointer(self, tile: Shaped) -> str:
+        """Print the address of an element in memory, what becomes a number in it last.
+
+        An instruction holds such a number itself where it is added to an address. NVRTC's addresses of shared memory
+        have 64 bits, and from within an index of 32 it does not take the numbers out (nvcc's have 32, and it does).
+        """
+        rest: Expr = self._where(tile)
+        number: Expr = ZERO
+        if tile.buffer.space == "shared":
+            rest, number = _apart(self.frame, self.frame.tidy(rest), _pattern(tile), Number(1))
+        if ZERO in (rest, number):
+            return f"&{self.place(tile)}"
+        added = self.frame.c(number, 5)  # as one: two additions to a pointer are not put together
+        return f"&{tile.ref.buffer}[{memory_index(self.frame, tile, rest)}] + {added}"
+
+    def _where(self, tile: Shaped) -> Expr:
+        """Return the offset in elements of an element in memory."""
         steps = [self._at_lane(step.offset, last=place == len(self.axes) - 1) for place, step in self._aligned(tile)]
-        where = address(tile, tuple(steps), self._coordinates(tile))
-        return memory_index(self.frame, tile, self._at_lane(where))
+        return self._at_lane(address(tile, tuple(steps), self._coordinates(tile)))
 
     def _coordinates(self, tile: Shaped) -> frozenset[str]:
         """Coordinates that may stand for start plus offset: those whose axis begins where the walk's does."""
@@ -217,13 +231,34 @@ def memory_index(frame: CudaFrame, tile: Shaped, where: Expr) -> str:
     """
     if tile.buffer.space != "shared" or not tile.buffer.swizzle:
         return frame.c(where)
-    size = DTYPE_BYTES[tile.buffer.dtype]
-    pattern = SWIZZLE_ROWS * tile.buffer.swizzle // size
+    size, pattern = DTYPE_BYTES[tile.buffer.dtype], _pattern(tile)
     summands = _summands(frame.tidy(where))
     whole = [one for one in summands if frame.divides(pattern, one)]
     inside = [one for one in summands if one not in whole]
     text = f"swizzled<{tile.buffer.swizzle}, {size}>({frame.c(_sum(inside))})"
     return f"{frame.c(_sum(whole))} + {text}" if whole else text
+
+
+def _pattern(tile: Shaped) -> int:
+    """Return after how many elements a tile's swizzle begins anew; 1 without one."""
+    return max(1, SWIZZLE_ROWS * tile.buffer.swizzle // DTYPE_BYTES[tile.buffer.dtype])
+
+
+def _apart(frame: CudaFrame, expr: Expr, pattern: int, scale: Expr) -> tuple[Expr, Expr]:
+    """Take what becomes a number out of an index: the rest, and that; `expr` counts `scale` elements.
+
+    Only whole patterns of a swizzle are taken out: it permutes the rest as before.
+    """
+    match expr:
+        case Binary("+", left, right):
+            parts = [_apart(frame, side, pattern, scale) for side in (left, right)]
+            return plus(parts[0][0], parts[1][0]), plus(parts[0][1], parts[1][1])
+        case Binary("*", left, right) if frame.proofs.number(frame.tidy(right)) is not None:
+            rest, number = _apart(frame, left, pattern, times(scale, right))
+            return ZERO if rest == ZERO else times(rest, right), ZERO if number == ZERO else times(number, right)
+        case _:
+            moved = frame.becomes_number(expr) and frame.divides(pattern, times(expr, scale))
+            return (ZERO, expr) if moved else (expr, ZERO)
 
 
 def _summands(expr: Expr) -> list[Expr]:

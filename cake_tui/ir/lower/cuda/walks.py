@@ -146,6 +146,7 @@ def _held(
         # The counter is a multiple of the width: said through a count of its own.
         frame.declare(f"{counter}#", ZERO, Number(-(-hold.each // width)))
         frame.define(counter, times(Name(f"{counter}#"), width))
+        frame.unroll(counter)
         values.append(Name(counter))
     for place, (hold, element, name) in enumerate(zip(holds, values, _variables(frame, axes))):
         width = vector if place == len(axes) - 1 else 1

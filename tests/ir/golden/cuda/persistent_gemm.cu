@@ -191,7 +191,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) main_(const float *__restri
             float right[8];
             #pragma unroll
             for (int ii = 0; ii < 8; ii += 4)
-              load_vector<4>(&right[ii], &b_tile[(slot * BK + kk + step) * BN + ii * 16 + tx * 4]);
+              load_vector<4>(&right[ii], &b_tile[(slot * BK + kk) * BN + tx * 4] + (step * BN + ii * 16));
             #pragma unroll
             for (int ii = 0; ii < 8; ++ii) {
               #pragma unroll

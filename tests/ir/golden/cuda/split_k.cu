@@ -66,11 +66,11 @@ extern "C" __global__ void __launch_bounds__(256) partial(const float *__restric
       float left[4][4];
       #pragma unroll
       for (int ii = 0; ii < 4; ++ii)
-        load_vector<4>(left[ii], &a_tile[(ty * 4 + ii) * (BK + 4) + kk]);
+        load_vector<4>(left[ii], &a_tile[ty * 4 * (BK + 4) + kk] + ii * (BK + 4));
       #pragma unroll
       for (int step = 0; step < 4; ++step) {
         float right[4];
-        load_vector<4>(&right[0], &b_tile[(kk + step) * BN + tx * 4]);
+        load_vector<4>(&right[0], &b_tile[kk * BN + tx * 4] + step * BN);
         #pragma unroll
         for (int ii = 0; ii < 4; ++ii) {
           #pragma unroll

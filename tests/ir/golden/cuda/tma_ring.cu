@@ -177,7 +177,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) main_(const float *__restri
           float right[8];
           #pragma unroll
           for (int i = 0; i < 8; i += 4)
-            load_vector<4>(&right[i], &b_tile[(slot * BK + kk + step) * BN + i * 16 + tx * 4]);
+            load_vector<4>(&right[i], &b_tile[(slot * BK + kk) * BN + tx * 4] + (step * BN + i * 16));
           #pragma unroll
           for (int i = 0; i < 8; ++i) {
             #pragma unroll
