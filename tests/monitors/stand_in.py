@@ -17,6 +17,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(STANDIN))
     monkeypatch.delitem(sys.modules, "pynvml", raising=False)
     module: Any = importlib.import_module("pynvml")
+    del sys.modules["pynvml"]  # or the next line would bring this one back at the end where none was there before
     monkeypatch.setitem(sys.modules, "pynvml", module)
     module.reset()
     return module
