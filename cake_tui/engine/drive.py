@@ -102,7 +102,7 @@ class Engine:
         self._shown_state = history.state
         self._stop_reason: str | None = None
         self._ending = False
-        self._looked_at = 0.0
+        self._looked_at = self._log_looked_at = 0.0
         self._snapshot_due = 0.0
         self._full_said_at = -FULL_SAID_EVERY_S
         self._held: tuple[str, float] | None = None  # by a full disk: what could not be written, since when
@@ -170,6 +170,7 @@ class Engine:
             self._signals.restore()
             self._heart.stop()
             self._voice.close()
+            self.session.close()
             self._journal.close()
 
     def _run(self, loop: Loop) -> tuple[str, str, int]:
@@ -245,7 +246,10 @@ class Engine:
 
     def _look(self, *, stale: bool = False) -> None:
         """Take gaps and requests into the record; raises UserError where the record is gone."""
-        self._voice.look()
+        now = self._clocks.mono()
+        if now - self._log_looked_at >= LOOK_EVERY_S:
+            self._log_looked_at = now
+            self._voice.look()
         if not self._journal.is_in_place():
             raise UserError(f"{self._journal.path} was moved or deleted while the run went on", ENVIRONMENT)
         self._gaps()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import TypeVar
 
@@ -43,6 +44,9 @@ def knobs(
     problem: Problem, structure: str, target: Target, device: Device, *, texts: Mapping[str, str] = _NO_TEXTS
 ) -> tuple[Knob, ...]:
     """Return a structure's knobs with the values legal on this device; raises Ended for an unknown structure."""
+    if problem.template is None and structure not in texts:
+        with suppress(_NoBuilder):
+            return _knobs_of_builder(problem, structure, target, device)
     known = structures(problem, target, texts)
     if structure not in known:
         raise refuse(
@@ -52,13 +56,22 @@ def knobs(
         )  # fmt: skip
     if problem.template is not None:
         return problem.template.knobs
-    if structure in texts:
-        program = _parsed(structure, texts)
-        made = []
-        for const in program.consts:
-            if const.values and isinstance(const.value, Number):
-                made.append(Knob(const.name, const.values, int(const.value.value)))
-        return tuple(made)
+    made = []
+    for const in _parsed(structure, texts).consts:
+        if const.values and isinstance(const.value, Number):
+            made.append(Knob(const.name, const.values, int(const.value.value)))
+    return tuple(made)
+
+
+class _NoBuilder(LookupError):
+    """No builder has this name."""
+
+
+@lru_cache(maxsize=256)
+def _knobs_of_builder(problem: Problem, structure: str, target: Target, device: Device) -> tuple[Knob, ...]:
+    """Return a builder's knobs, asked for many times a move; raises _NoBuilder where none has the name."""
+    if structure not in builder_names(problem.family, target):
+        raise _NoBuilder(structure)  # not remembered: a builder may be added
     return load_builder(problem.family or "", structure).knobs(problem, target, device)
 
 
