@@ -179,5 +179,6 @@ def test_a_compiler_that_is_gone_ends_the_run_as_the_machines_fault(shell: Shell
     assert "install" in over.reason
     assert os.environ.get("CC") is None
     del shell.environment["CC"]
-    shell.apart("resume", "a", "--headless")
+    shell.apart("resume", "a", "--headless", "--candidates", "2")
     assert folded(session).state == "done"
+    assert folded(session).effective >= 2
