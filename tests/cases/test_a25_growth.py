@@ -13,7 +13,7 @@ import pytest
 
 from cake_tui.store.disk import disk_bytes
 from tests.cases.shell import ROOT, Shell, ended, log_of, variations
-from tests.engine.scripted import folded, gone, until
+from tests.engine.scripted import folded, gone, open_files, until
 
 
 @pytest.mark.soak
@@ -27,8 +27,7 @@ def test_the_folder_stays_within_its_bound(shell: Shell, soak_share: float) -> N
     until(lambda: ended(session) >= count / 2, 300)
     (session / "engine.log").unlink()
     until(lambda: (session / "engine.log").exists())
-    held = [str(path.readlink()) for path in Path(f"/proc/{pid}/fd").iterdir() if path.is_symlink()]
-    assert not [path for path in held if "engine.log (deleted)" in path]
+    assert not [path for path in open_files(pid) if "engine.log (deleted)" in path]
     assert disk_bytes(session) <= bound * 1e9
     until(lambda: gone(pid), 300)
     assert disk_bytes(session) <= bound * 1e9

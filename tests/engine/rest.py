@@ -7,21 +7,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from tests.engine.scripted import descendants
+from tests.engine.scripted import descendants, states
 
 TICK_S = 0.02
 
 
 def asleep(pid: int) -> bool:
     """Tell whether no thread of a process runs, waits for a processor or waits for a disk."""
-    for path in Path(f"/proc/{pid}/task").glob("*/stat"):
-        try:
-            state = path.read_bytes().rsplit(b")", 1)[1].split()[0]
-        except OSError:  # the thread ended meanwhile
-            continue
-        if state in (b"R", b"D"):
-            return False
-    return True
+    return not states(pid) & {b"R", b"D"}
 
 
 def rest(quiet_s: float, pids: Callable[[], Iterable[int]], look: Callable[[], Any], timeout_s: float = 60.0) -> Any:

@@ -250,10 +250,22 @@ def gone(pid: int) -> bool:
         return True
 
 
-def is_stopped(pid: int) -> bool:
-    """Tell whether all threads of a process stand still."""
-    states = [path.read_bytes().rsplit(b")", 1)[1].split()[0] for path in Path(f"/proc/{pid}/task").glob("*/stat")]
-    return set(states) == {b"T"}
+def states(pid: int) -> set[bytes]:
+    """Return the states of a process's threads as /proc names them: R running or waiting for a processor, T stopped."""
+    found = set()
+    for path in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(OSError):  # the thread ended meanwhile
+            found.add(path.read_bytes().rsplit(b")", 1)[1].split()[0])
+    return found
+
+
+def open_files(pid: int) -> list[str]:
+    """Return what the descriptors of a process stand for, but for those that it closes meanwhile."""
+    found = []
+    for path in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found.append(str(path.readlink()))
+    return found
 
 
 def descendants(pid: int) -> list[int]:

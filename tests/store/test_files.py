@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from cake_tui.store.clock import Clocks, GapWatch, utc_text
 from cake_tui.store.files import head_and_tail, write_whole
 from cake_tui.store.rotation import RotatingFile
 from cake_tui.store.telemetry import Beat, BeatReader, encode
+from tests.engine.scripted import open_files
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
@@ -56,8 +58,7 @@ def test_a_deleted_log_is_written_anew_and_its_space_is_free(tmp_path: Path) -> 
     log.write("after")
     assert (tmp_path / "engine.log").read_text(encoding="utf-8") == "after\n"
     assert len(opened) == 2
-    held = [str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
-    assert not [path for path in held if "engine.log (deleted)" in path]
+    assert not [path for path in open_files(os.getpid()) if "engine.log (deleted)" in path]
 
 
 def test_a_log_whose_folder_is_gone_never_raises(tmp_path: Path) -> None:
