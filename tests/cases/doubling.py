@@ -41,8 +41,8 @@ def make_kernel(
 
 
 def settings(*more: str) -> list[str]:
-    """Return settings for a run on this processor, beside whatever else it does, that ends with its script."""
-    words = ("exhausted_rounds=1", "gate_series=4", "guard_refusals=1", *more)
+    """Return settings for a run on this processor, beside whatever else it does, that soon ends with its script."""
+    words = ("exhausted_rounds=1", "gate_series=4", "sample_ms=1", "guard_refusals=1", *more)
     return [part for word in words for part in ("--set", word)]
 
 

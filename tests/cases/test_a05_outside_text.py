@@ -36,7 +36,7 @@ def test_compiler_and_agent_text_live_and_attached(shell: Shell) -> None:
     agent = make_script(
         shell, ("set_MODE(1)", REASON, 1.0), ("set_MODE(2)", REASON, 0.0), *[("set_MODE(3)", REASON, 2.0)] * 20
     )
-    shell.apart("run", "two", "--backend", "cpu", "--name", "a", "--agent", agent, *settings())
+    shell.apart("run", "two", "--backend", "cpu", "--name", "a", "--agent", agent, *settings("exhausted_rounds=40"))
     session = shell.sessions / "a"
     with PtyTerminal("attach", "a", "--sessions", str(shell.sessions), columns=200, rows=50) as live:
         live.wait_for("RUNNING")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cake_tui.model import event as ev
-from tests.cases.doubling import make_kernel, make_script
+from tests.cases.doubling import make_kernel, make_script, settings
 from tests.cases.shell import Shell, all_gone, ended, events, log_of, variations
 from tests.engine.scripted import folded, gone, until
 
@@ -54,16 +54,7 @@ def test_a_kernel_that_never_ends(shell: Shell, how: str) -> None:
     head, middle = ENDLESS[how]
     make_kernel(shell, f"#if MODE == 1\n{middle}\n#endif", head)
     agent = make_script(shell, ("set_MODE(1)", "hangs", 0), ("set_MODE(2)", "good", 0), ("set_MODE(1)", "again", 0))
-    limits = (
-        "--set",
-        "run_s=0.6",
-        "--set",
-        "exhausted_rounds=1",
-        "--set",
-        "gate_series=4",
-        "--set",
-        "guard_refusals=1",
-    )
+    limits = settings("run_s=0.6")
     shell.apart("run", "two", "--backend", "cpu", "--name", "a", "--agent", agent, "--headless", *limits)
     session = shell.sessions / "a"
     rows = folded(session).rows
@@ -131,16 +122,7 @@ def test_a_compiler_that_never_ends(shell: Shell) -> None:
     shell.environment["CC"] = str(compiler)
     make_kernel(shell, "")
     agent = make_script(shell, ("set_MODE(1)", "hangs", 0), ("set_MODE(2)", "good", 0), ("set_MODE(1)", "again", 0))
-    limits = (
-        "--set",
-        "compile_s=2",
-        "--set",
-        "exhausted_rounds=1",
-        "--set",
-        "gate_series=4",
-        "--set",
-        "guard_refusals=1",
-    )
+    limits = settings("compile_s=2")
     shell.apart("run", "two", "--backend", "cpu", "--name", "a", "--agent", agent, "--headless", *limits)
     session = shell.sessions / "a"
     rows = folded(session).rows
