@@ -13,7 +13,7 @@ import pytest
 from cake_tui.model import event as ev
 from cake_tui.store.lock import read_holder
 from tests.cases.shell import SLOW, Shell, all_gone, descendants, ended, events, gone, variations
-from tests.engine.scripted import folded, until
+from tests.engine.scripted import folded, states, until
 
 START = ("run", "--backend", "simulated", "--device", SLOW)
 
@@ -97,6 +97,7 @@ def test_a_hung_engine_is_not_replaced(shell: Shell) -> None:
     pid = shell.pid()
     children = descendants(pid)
     os.kill(pid, signal.SIGSTOP)
+    until(lambda: states(pid) == {b"T"})
     record = (session / "journal.jsonl").read_bytes()
     assert f"PID {pid}" in refused(shell, "resume", "a")
     assert f"PID {pid}" in refused(shell, *START, "--name", "a")

@@ -142,7 +142,7 @@ def test_a_sender_killed_anywhere_asks_once_or_not_at_all(shell: Shell, soak_sha
         time.sleep(rng.uniform(0.05, 0.45))
         process.send_signal(signal.SIGKILL)
         sent += process.wait() == 0
-    time.sleep(0.5)
+    until(lambda: not list((session / "inbox").glob("*.json")))
     taken = [one for one in events(session, ev.RequestTaken) if one.what == "inject"]
     assert len({one.id for one in taken}) == len(taken)
     assert len(taken) >= sent
