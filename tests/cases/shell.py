@@ -60,17 +60,21 @@ class Shell:
         options.setdefault("stdin", subprocess.DEVNULL)
         return subprocess.Popen(self.words(*words), cwd=self.folder, env=environment, **options)
 
-    def apart(self, *words: str, code: int = 0, within_s: float | None = None, **environment: str) -> tuple[str, str]:
-        """Run a command as a process; return what it printed and what it said on stderr.
-
-        `within_s` is the most that it may take, without what the machine's load adds to it.
-        """
+    def apart(self, *words: str, code: int = 0, **environment: str) -> tuple[str, str]:
+        """Run a command as a process; return what it printed and what it said on stderr."""
         process = self.popen(*words, environment=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        if within_s is not None:
-            assert own_seconds(process.pid, lambda: process.poll() is not None) <= within_s, words
+        return self._said(process, code)
+
+    def within(self, seconds: float, *words: str, code: int = 0) -> tuple[str, str]:
+        """As `apart`; it may take so long at most, without what the machine's load adds to it."""
+        process = self.popen(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert own_seconds(process.pid, lambda: process.poll() is not None) <= seconds, words
+        return self._said(process, code)
+
+    def _said(self, process: subprocess.Popen[Any], code: int) -> tuple[str, str]:
         out, err = process.communicate(timeout=120)
         texts = out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
-        assert process.returncode == code, (words, process.returncode, texts)
+        assert process.returncode == code, (process.args, process.returncode, texts)
         assert "\x1b" not in texts[0] + texts[1]
         return texts
 

@@ -20,7 +20,7 @@ START = ("run", "--backend", "simulated", "--device", SLOW)
 
 def refused(shell: Shell, *words: str) -> str:
     """The words are refused as busy within two seconds; return what was said."""
-    _, err = shell.apart(*words, code=4, within_s=2.0)
+    _, err = shell.within(2.0, *words, code=4)
     assert err.count("\n") == 1
     return err
 

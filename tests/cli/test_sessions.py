@@ -105,7 +105,7 @@ def test_a_second_engine_is_refused_and_adds_not_a_byte(shell: Shell) -> None:
     until(lambda: ended(session) >= 1)
     shell("pause", "a")
     record = shell.still()
-    _, refused = shell.apart("run", "--backend", "simulated", "--name", "a", code=4, within_s=2.0)
+    _, refused = shell.within(2.0, "run", "--backend", "simulated", "--name", "a", code=4)
     for part in ('"a"', str(pid), os.uname().nodename, "attach a", "since 20"):
         assert part in refused
     assert (session / "journal.jsonl").read_bytes() == record
