@@ -5,7 +5,7 @@ A path is ``(launch, child, child, …)``; the children of an `If`'s else branch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -44,11 +44,16 @@ def children(statement: Statement) -> tuple[tuple[int, Statement], ...]:
 
 def walk(program: Program) -> list[tuple[Path, Statement]]:
     """Return every statement with its path, in the order of the text."""
+    return [site for at, launch in enumerate(program.launches) for site in walk_launch(launch, at)]
+
+
+@lru_cache(maxsize=1 << 9)
+def walk_launch(launch: Launch, index: int) -> tuple[tuple[Path, Statement], ...]:
+    """Return every statement of one launch with its path."""
     found: list[tuple[Path, Statement]] = []
-    for at, launch in enumerate(program.launches):
-        for inner, statement in enumerate(launch.body):
-            _below((at, inner), statement, found)
-    return found
+    for inner, statement in enumerate(launch.body):
+        _below((index, inner), statement, found)
+    return tuple(found)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -74,9 +79,9 @@ def _below(path: Path, statement: Statement, found: list[tuple[Path, Statement]]
             _below((*path, step), child, found)
 
 
-def buffers_of(program: Program, launch: Launch) -> dict[str, Buffer]:
-    """Return every buffer that a launch may use, by name: the program's and its own."""
-    found = {buffer.name: buffer for buffer in program.buffers}
+def buffers_of(buffers: Iterable[Buffer], launch: Launch) -> dict[str, Buffer]:
+    """Return every buffer that a launch may use, by name: the program's `buffers` and its own."""
+    found = {buffer.name: buffer for buffer in buffers}
     for statement in walk_body(launch.body):
         if isinstance(statement, Declare):
             found[statement.buffer.name] = statement.buffer

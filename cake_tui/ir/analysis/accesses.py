@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -11,6 +12,7 @@ import msgspec
 from cake_tui.ir import program as ir
 from cake_tui.ir.analysis.affine import ONE, ZERO, Affine, Scope
 from cake_tui.ir.analysis.forms import Unbounded, floor_of, form_of
+from cake_tui.ir.analysis.seen import Seen, seen
 from cake_tui.ir.expr import OPPOSITE, All, Binary, Expr, Number, Ref, Span, Unary, conjuncts
 from cake_tui.ir.program import Buffer, Launch, Program, Statement
 from cake_tui.ir.walk import Path, buffers_of, children, reads, writes
@@ -39,8 +41,11 @@ class Around(msgspec.Struct, frozen=True, gc=False):
     count: Affine
 
 
-class Accessing(msgspec.Struct, frozen=True):
-    """One reference of one statement. `update` writes read the old value too; `guards` are forms known to be <= 0."""
+class Accessing(msgspec.Struct, frozen=True, eq=False):
+    """One reference of one statement. `update` writes read the old value too; `guards` are forms known to be <= 0.
+
+    Each is equal to itself alone; schedules whose launches no analysis can tell apart share theirs.
+    """
 
     path: Path
     launch: int
@@ -74,18 +79,27 @@ def accesses_of(program: Program, sizes: Mapping[str, int] | None = None) -> lis
 
     With `sizes` every size is that number; else run-time sizes are variables within their ranges.
     """
+    given = None if sizes is None else tuple(sizes.items())
+    return [
+        access
+        for index, launch in enumerate(program.launches)
+        for access in _accesses_of(launch, index, seen(program, launch), given)
+    ]
+
+
+@lru_cache(maxsize=128)
+def _accesses_of(
+    launch: Launch, index: int, around: Seen, given: tuple[tuple[str, int], ...] | None
+) -> tuple[Accessing, ...]:
     place = _Place(Scope(), {})
-    for size in program.sizes:
-        place.names[size.name] = _size(size, place.scope, sizes)
-    for const in program.consts:
+    for size in around.sizes:
+        place.names[size.name] = _size(size, place.scope, None if given is None else dict(given))
+    for const in around.consts:
         try:
             place.names[const.name] = form_of(const.value, place.names, place.scope)
         except Unbounded:
             continue
-    found: list[Accessing] = []
-    for index, launch in enumerate(program.launches):
-        found += _Reader(program, launch, index).read(place.child())
-    return found
+    return tuple(_Reader(launch, index, around.buffers).read(place))
 
 
 def _size(size: ir.Size, scope: Scope, sizes: Mapping[str, int] | None) -> Affine:
@@ -100,10 +114,10 @@ def _size(size: ir.Size, scope: Scope, sizes: Mapping[str, int] | None) -> Affin
 
 
 class _Reader:
-    def __init__(self, program: Program, launch: Launch, index: int) -> None:
+    def __init__(self, launch: Launch, index: int, buffers: tuple[Buffer, ...]) -> None:
         self.launch = launch
         self.index = index
-        self.buffers = buffers_of(program, launch)
+        self.buffers = buffers_of(buffers, launch)
         self.fresh = 0
 
     def read(self, place: _Place) -> Iterator[Accessing]:

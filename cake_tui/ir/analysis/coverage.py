@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 from cake_tui.ir.analysis.accesses import Accessing, AxisReach
@@ -26,6 +27,7 @@ class Reached:
     absent: tuple[str, ...]
 
 
+@lru_cache(maxsize=1 << 10)
 def reached(access: Accessing, *, ring: bool = False) -> Reached | None:
     """Return what an access reaches; None where indices are opaque, diagonal or too scattered to say.
 

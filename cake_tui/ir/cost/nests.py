@@ -142,7 +142,7 @@ class _Reader:
     def __init__(self, program: Program, launch: Launch, numbers: dict[str, float]) -> None:
         self.launch = launch
         self.numbers = numbers
-        self.buffers = buffers_of(program, launch)
+        self.buffers = buffers_of(program.buffers, launch)
         self.extents: dict[str, tuple[float, ...]] = {}
 
     def nest(self) -> Nest:

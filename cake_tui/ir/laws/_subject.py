@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 
 from cake_tui.ir import program as ir
 from cake_tui.ir.analysis.accesses import Accessing, accesses_of
-from cake_tui.ir.analysis.blocks import Block
 from cake_tui.ir.analysis.boxes import Reach
-from cake_tui.ir.analysis.corners import corners
 from cake_tui.ir.analysis.coverage import Reached, reached
 from cake_tui.ir.analysis.intervals import span_of
+from cake_tui.ir.analysis.runs import clashes_of
 from cake_tui.ir.analysis.spans import numbers_of, sample_sizes, spans_of
 from cake_tui.ir.analysis.steps import Clash
-from cake_tui.ir.analysis.tiles import FEWEST_TILES, tiles_of
 from cake_tui.ir.expr import Expr
 from cake_tui.ir.program import DTYPE_BYTES, WARP, Buffer, Launch, Program, Statement, inner_axis
 from cake_tui.ir.text import line_numbers
@@ -38,7 +36,6 @@ class Subject:
         self.site_of = {path: at for at, (path, _) in enumerate(self.sites)}
         self.statements = dict(self.sites)
         self._buffers: dict[int, dict[str, Buffer]] = {}
-        self._reached: dict[tuple[int, bool], Reached | None] = {}  # by the access, which the subject keeps alive
 
     # -- places -------------------------------------------------------------------------------------------------
 
@@ -145,7 +142,7 @@ class Subject:
     def buffers(self, index: int) -> dict[str, Buffer]:
         """Every buffer that a launch may use, by name."""
         if index not in self._buffers:
-            self._buffers[index] = buffers_of(self.program, self.program.launches[index])
+            self._buffers[index] = buffers_of(self.program.buffers, self.program.launches[index])
         return self._buffers[index]
 
     def declares(self, index: int, space: str) -> Iterator[tuple[Path, Buffer]]:
@@ -219,31 +216,17 @@ class Subject:
         return [(sizes, accesses_of(self.program, sizes)) for sizes in self.samples]
 
     def reached(self, access: Accessing, *, ring: bool = False) -> Reached | None:
-        """What one of the accesses reaches, worked out once for all laws that ask."""
-        key = (id(access), ring)
-        if key not in self._reached:
-            self._reached[key] = reached(access, ring=ring)
-        return self._reached[key]
+        """What one of the accesses reaches."""
+        return reached(access, ring=ring)
 
     @cached_property
     def clashes(self) -> list[Clash]:
         """What the machine found in the first and the last block of every launch."""
-        found: dict[tuple[str, int, int | None], Clash] = {}
+        found: list[Clash] = []
         for index, launch in enumerate(self.program.launches):
-            block = Block(launch, index, self.buffers(index), self.spans, self.site_of)
-            for places in self._places(launch):
-                for clash in block.clashes(places):
-                    found.setdefault((clash.kind, clash.site, clash.other), clash)
-        return list(found.values())
-
-    def _places(self, launch: Launch) -> Iterator[Iterable[dict[str, Reach]]]:
-        """Where each block that is run works: at one place of the grid, or a persistent one at its tiles in turn."""
-        if launch.persistent is None:
-            yield from ([corner] for corner in corners(launch, self.blocks(launch), self.spans))
-            return
-        late = any(size.value is None for size in self.program.sizes)
-        for block in dict.fromkeys((0, max(1, self.number(launch.persistent)) - 1)):
-            yield tiles_of(launch, block, self.spans, at_least=FEWEST_TILES if late else 1)
+            if launch.body:
+                found += clashes_of(self.program, index, self.site_of[index, 0], self.spans)
+        return found
 
     @property
     def capability(self) -> int:

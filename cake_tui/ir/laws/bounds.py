@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from cake_tui.ir import program as ir
 from cake_tui.ir.analysis.accesses import Accessing, AxisReach
@@ -36,6 +37,7 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
     yield from found.values()
 
 
+@lru_cache(maxsize=1 << 11)
 def _inside(access: Accessing, axis: int) -> bool:
     reach = access.axes[axis]
     if reach.element is None or (access.buffer.ring and axis == 0):

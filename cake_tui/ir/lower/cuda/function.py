@@ -39,7 +39,7 @@ def function_of(program: Program, at: int, arguments: tuple[Argument, ...], name
     launch = program.launches[at]
     writer = Writer()
     frame = CudaFrame(program, launch, writer, names)
-    buffers = buffers_of(program, launch)
+    buffers = buffers_of(program.buffers, launch)
     _late_constants(frame, program)
     threads = frame.number(launch.threads, "threads")
     team, constants = _team(frame, program, at, threads)
