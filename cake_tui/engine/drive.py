@@ -170,6 +170,7 @@ class Engine:
             self._signals.restore()
             self._heart.stop()
             self._voice.close()
+            self.session.close()
             self._journal.close()
 
     def _run(self, loop: Loop) -> tuple[str, str, int]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from cake_tui.model import layout
+from cake_tui.store.spares import MOST_FOLDERS
 
 NEWEST_BUILDS, NEWEST_CANDIDATES = 128, 8  # these stay; of builds that take half of the limit fewer do
 FEWEST_BUILDS = 16
@@ -63,9 +64,9 @@ class DiskBound:
             self.prune()
 
     def _recount(self) -> None:
-        """Count what others write: the executor's builds, the record, the logs, ``best/``."""
+        """Count what others write: the executor's builds, the record, the logs, ``best/``; and folders in stock."""
         self._builds = disk_bytes(self.folder / layout.BUILDS)
-        self._top = 0
+        self._top = MOST_FOLDERS * _BLOCK
         for folder in (self.folder, self.folder / layout.BEST, self.folder / layout.INBOX):
             for entry in _files(folder):
                 with contextlib.suppress(OSError):

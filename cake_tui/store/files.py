@@ -39,13 +39,14 @@ def sync_folder(path: StrPath) -> None:
         os.close(descriptor)
 
 
-def write_whole(path: StrPath, content: bytes, *, sync: bool = True) -> None:
+def write_whole(path: StrPath, content: bytes, *, sync: bool = True, spare: str | None = None) -> None:
     """Replace a file in one step: readers see the old content or the new; a failure leaves the old.
 
-    Raises OSError; the temporary file is gone by then.
+    The content is written under a temporary name, that of the `spare` file where one is given. Raises OSError; the
+    temporary file is gone by then.
     """
     folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}.new")  # noqa: PTH118
+    temporary = spare or os.path.join(folder, f".{name}.{os.getpid()}.new")  # noqa: PTH118
     descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         try:

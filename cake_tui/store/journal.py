@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +56,7 @@ class Journal:
         self._on_full = on_full
         self._file = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self.size_bytes = os.fstat(self._file).st_size
-        self._syncer = ThreadPoolExecutor(1, "journal")  # starts its thread at the first sync
-        self._sync: Future[None] | None = None
+        self._syncer = _Syncer(self._file)
         self._unsynced = b""  # lines at the file's end that a failed sync may have lost
 
     def append(self, *events: Event, sync: bool = True) -> tuple[Event, ...]:
@@ -76,16 +75,15 @@ class Journal:
         self.size_bytes += len(lines)
         self._unsynced += lines
         if sync:
-            self._sync = self._syncer.submit(os.fsync, self._file)
+            self._syncer.begin()
         return stamped
 
     def settle(self) -> None:
         """Wait until the last sync is over; lines that it may have lost are written again. Raises as `append`."""
-        if self._sync is None:
+        if not self._syncer.at_work:
             return
-        ending, self._sync = self._sync, None
         try:
-            ending.result()
+            self._syncer.end()
         except OSError as error:
             if error.errno not in NO_SPACE or self._on_full is None:
                 raise
@@ -110,7 +108,7 @@ class Journal:
         try:
             self.settle()
         finally:
-            self._syncer.shutdown()
+            self._syncer.close()
             os.close(self._file)
 
     def _stamp(self, index: int, event: Event) -> Event:
@@ -142,6 +140,53 @@ class Journal:
 
     def _take_back(self) -> None:
         os.ftruncate(self._file, self.size_bytes)
+
+
+class _Syncer:
+    """Syncs a file in a thread of its own, one sync at a time; two locks hand it over, for it is done of every step."""
+
+    def __init__(self, file: int) -> None:
+        self.at_work = False
+        self._file = file
+        self._asked, self._over = threading.Lock(), threading.Lock()
+        self._asked.acquire()
+        self._over.acquire()
+        self._error: OSError | None = None
+        self._thread: threading.Thread | None = None  # from the first sync on
+
+    def begin(self) -> None:
+        """Begin a sync; `end` must come before the next."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
+            self._thread.start()
+        self.at_work = True
+        self._asked.release()
+
+    def end(self) -> None:
+        """Wait until the sync is over; raises OSError where it failed."""
+        self._over.acquire()
+        self.at_work = False
+        if self._error is not None:
+            raise self._error
+
+    def close(self) -> None:
+        """End the thread; no sync may be at work."""
+        if self._thread is not None:
+            self._file = -1
+            self._asked.release()
+            self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            self._asked.acquire()
+            if self._file < 0:
+                return
+            try:
+                os.fsync(self._file)
+                self._error = None
+            except OSError as error:
+                self._error = error
+            self._over.release()
 
 
 def encode(event: Event) -> bytes:

@@ -29,11 +29,13 @@ from cake_tui.store.files import (
 )  # fmt: skip
 from cake_tui.store.journal import Journal, OnFull
 from cake_tui.store.lock import Lock, busy, engine_of
+from cake_tui.store.spares import Spares
 from cake_tui.toml import Document, parse_document, read_text
 
 LOG_CHARACTERS = 40 * 1024  # head and tail of a candidate's log; an executor keeps less, so its own cut stands alone
 TEXT_CHARACTERS = 256 * 1024  # of prompts and replies
 _CUT = {".log": LOG_CHARACTERS, ".prompt": TEXT_CHARACTERS, ".reply": TEXT_CHARACTERS}
+_SPARES = ".spares.new"  # `mend` clears what has such a name
 _STALE_S = 3600.0
 
 
@@ -45,6 +47,8 @@ class Session:
         self.lock = lock
         self.on_full = on_full
         self.disk: DiskBound | None = None
+        self._spares: Spares | None = None  # from the first candidate's file on
+        self._made: set[int] = set()  # candidates whose folders are there, as far as we know
 
     @property
     def name(self) -> str:
@@ -80,16 +84,27 @@ class Session:
         folder = f"{self.path}/{layout.CANDIDATES}/{candidate}"
         file = f"{folder}/{name}"
 
+        spares = self._spares = self._spares or Spares(f"{self.path}/{_SPARES}")
+
         def attempt() -> None:
+            if candidate not in self._made:
+                _make_folder(folder, spares)
+                self._made.add(candidate)
             try:
-                write_whole(file, content, sync=False)
-            except FileNotFoundError:  # the candidate's first file
-                os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
+                write_whole(file, content, sync=False, spare=spares.file())
+            except FileNotFoundError:  # it was pruned, or somebody took it away
+                _make_folder(folder, spares)
                 write_whole(file, content, sync=False)
 
         self._with_space(file, len(content), attempt)
         if self.disk is not None:
             self.disk.wrote(len(content))
+
+    def close(self) -> None:
+        """End what goes on beside the writing of candidates."""
+        if self._spares is not None:
+            self._spares.close()
+            self._spares = None
 
     def publish(self, candidate: int, files: Mapping[str, str]) -> None:
         """Replace ``best/`` by these files of `candidate` in one step; readers see all old ones or all new ones."""
@@ -276,6 +291,20 @@ def _without_none(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_without_none(inner) for inner in value if inner is not None]
     return value
+
+
+def _make_folder(path: str, spares: Spares) -> None:
+    """Have a candidate's folder there, with what it held."""
+    spare = spares.folder()
+    if spare is not None:
+        try:
+            os.rename(spare, path)  # noqa: PTH104
+            return
+        except FileNotFoundError:
+            pass
+        except OSError:  # it has files already, or something is in the way, which the next call says
+            spares.put_back(spare)
+    os.makedirs(path, mode=0o700, exist_ok=True)  # noqa: PTH103
 
 
 def _sweep(sessions: Path) -> None:
