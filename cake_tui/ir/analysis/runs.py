@@ -16,6 +16,11 @@ from cake_tui.ir.program import Buffer, Launch, Program
 from cake_tui.ir.walk import walk_launch
 
 
+def extents_of(launch: Launch, spans: Spans) -> tuple[int, ...]:
+    """Return the grid's extents, outermost first; `spans` holds the sizes and constants that they name."""
+    return tuple(max(1, span_of(axis.extent, spans)[1]) for axis in launch.axes)
+
+
 def clashes_of(program: Program, index: int, first: int, spans: Spans) -> tuple[Clash, ...]:
     """Return what the machine finds in one launch, each pair of sites once.
 
@@ -50,8 +55,7 @@ def _clashes(
 def _places(launch: Launch, spans: dict[str, Reach], late: bool) -> Iterator[Iterable[dict[str, Reach]]]:
     """Where each block that is run works: at one place of the grid, or a persistent one at its tiles in turn."""
     if launch.persistent is None:
-        extents = [max(1, span_of(axis.extent, spans)[1]) for axis in launch.axes]
-        yield from ([corner] for corner in corners(launch, extents, spans))
+        yield from ([corner] for corner in corners(launch, extents_of(launch, spans), spans))
         return
     for block in dict.fromkeys((0, max(1, span_of(launch.persistent, spans)[1]) - 1)):
         yield tiles_of(launch, block, spans, at_least=FEWEST_TILES if late else 1)

@@ -11,7 +11,7 @@ from cake_tui.ir.analysis.accesses import Accessing, accesses_of
 from cake_tui.ir.analysis.boxes import Reach
 from cake_tui.ir.analysis.coverage import Reached, reached
 from cake_tui.ir.analysis.intervals import span_of
-from cake_tui.ir.analysis.runs import clashes_of
+from cake_tui.ir.analysis.runs import clashes_of, extents_of
 from cake_tui.ir.analysis.spans import numbers_of, sample_sizes, spans_of
 from cake_tui.ir.analysis.steps import Clash
 from cake_tui.ir.expr import Expr
@@ -135,7 +135,7 @@ class Subject:
 
     def blocks(self, launch: Launch) -> tuple[int, ...]:
         """The grid's extents at the first sample, outermost first."""
-        return tuple(max(1, self.number(axis.extent)) for axis in launch.axes)
+        return extents_of(launch, self.spans)
 
     # -- buffers ------------------------------------------------------------------------------------------------
 

@@ -119,6 +119,10 @@ class Frame:
             raise refuse("lowering", what, c_int(expr), "a size that is constant in the source", step="lower")
         return value
 
+    def unroll_of(self, loop: For) -> int:
+        """Return how many turns of a loop become one; 1 where it says nothing. Raises as `number`."""
+        return 1 if loop.unroll is None else self.number(loop.unroll, "unroll")
+
     def behind_last(self, loop: For) -> Expr:
         """Return one more than the last value of a loop's variable where numbers tell it, else the loop's stop."""
         start, stop, step = (self.proofs.number(self.tidy(expr)) for expr in (loop.start, loop.stop, loop.step))

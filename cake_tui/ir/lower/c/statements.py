@@ -113,7 +113,7 @@ def _for(frame: CFrame, loop: For) -> None:
             lower_body(inner, loop.body)
         return
     inner.declare(loop.variable, loop.start, frame.behind_last(loop))
-    unroll = 1 if loop.unroll is None else frame.number(loop.unroll, "unroll")
+    unroll = frame.unroll_of(loop)
     if unroll > 1:
         frame.writer.pragma(f"GCC unroll {unroll}")
     name = loop.variable

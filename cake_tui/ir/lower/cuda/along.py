@@ -44,8 +44,7 @@ def run_along(frame: CudaFrame, loop: For, product: Contract) -> int:
     others = (index for at, index in enumerate(indices) if at != inner and isinstance(index, Expr))
     if inner >= len(indices) or indices[inner] != Name(name) or any(name in names_in(other) for other in others):
         return 1
-    unroll = 1 if loop.unroll is None else frame.number(loop.unroll, "unroll")
-    most = math.gcd(frame.number(loop.stop, name), unroll)
+    most = math.gcd(frame.number(loop.stop, name), frame.unroll_of(loop))
     tile = shaped(product.left, frame.buffers)
     vector = WIDEST // DTYPE_BYTES[buffer.dtype]
     while vector > 1:
@@ -92,8 +91,7 @@ class _Reads:
     def head(self, frame: CudaFrame) -> str:
         """Print the head of the loop, with its pragma before it."""
         name = self.loop.variable
-        unroll = 1 if self.loop.unroll is None else frame.number(self.loop.unroll, "unroll")
-        frame.writer.pragma(f"unroll {max(1, unroll // self.vector)}")
+        frame.writer.pragma(f"unroll {max(1, frame.unroll_of(self.loop) // self.vector)}")
         add = f"++{name}" if self.vector == 1 else f"{name} += {self.vector}"
         return f"for (int {name} = 0; {name} < {frame.c(self.loop.stop, 4)}; {add})"
 
@@ -114,8 +112,7 @@ class _Reads:
 
     def unrolled(self, frame: CudaFrame) -> bool:
         """Whether every turn of the loop is a copy of its own."""
-        unroll = 1 if self.loop.unroll is None else frame.number(self.loop.unroll, "unroll")
-        return unroll >= frame.number(self.loop.stop, self.loop.variable)
+        return frame.unroll_of(self.loop) >= frame.number(self.loop.stop, self.loop.variable)
 
 
 def lower_along(frame: CudaFrame, loop: For, product: Contract, vector: int) -> None:

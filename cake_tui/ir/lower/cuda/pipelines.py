@@ -28,7 +28,7 @@ def lower_read_ahead(frame: CudaFrame, loop: For, product: Contract) -> None:
     """
     assert loop.stages is not None  # the caller looked
     depth = frame.number(loop.stages, "pipeline_stage")
-    asked = 1 if loop.unroll is None else frame.number(loop.unroll, "unroll")
+    asked = frame.unroll_of(loop)
     unroll = math.lcm(depth, asked) if asked % depth else asked
     writer, name = frame.writer, loop.variable
     with writer.scope():

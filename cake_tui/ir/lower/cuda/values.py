@@ -137,7 +137,7 @@ class Values:
         """Print where an element is: an array element in memory, or the thread's own."""
         if tile.buffer.space == "register":
             return self._own(tile)
-        return f"{tile.ref.buffer}[{memory_index(self.frame, tile, self._where(tile))}]"
+        return f"{tile.ref.buffer}[{memory_index(self.frame, tile, self._offset(tile))}]"
 
     def pointer(self, tile: Shaped) -> str:
         """Print the address of an element in memory, what becomes a number in it last.
@@ -145,16 +145,15 @@ class Values:
         An instruction holds such a number itself where it is added to an address. NVRTC's addresses of shared memory
         have 64 bits, and from within an index of 32 it does not take the numbers out (nvcc's have 32, and it does).
         """
-        rest: Expr = self._where(tile)
-        number: Expr = ZERO
+        offset, added = self._offset(tile), ""
         if tile.buffer.space == "shared":
-            rest, number = _apart(self.frame, self.frame.tidy(rest), _pattern(tile), Number(1))
-        if ZERO in (rest, number):
-            return f"&{self.place(tile)}"
-        added = self.frame.c(number, 5)  # as one: two additions to a pointer are not put together
-        return f"&{tile.ref.buffer}[{memory_index(self.frame, tile, rest)}] + {added}"
+            rest, number = _apart(self.frame, self.frame.tidy(offset), _pattern(tile), Number(1))
+            if ZERO not in (rest, number):
+                # As one: two additions to a pointer are not put together.
+                offset, added = rest, f" + {self.frame.c(number, 5)}"
+        return f"&{tile.ref.buffer}[{memory_index(self.frame, tile, offset)}]{added}"
 
-    def _where(self, tile: Shaped) -> Expr:
+    def _offset(self, tile: Shaped) -> Expr:
         """Return the offset in elements of an element in memory."""
         steps = [self._at_lane(step.offset, last=place == len(self.axes) - 1) for place, step in self._aligned(tile)]
         return self._at_lane(address(tile, tuple(steps), self._coordinates(tile)))
