@@ -60,8 +60,9 @@ def _started(h: History, e: ev.EngineStarted) -> None:
 
 
 def _ended_engine(h: History, e: ev.EngineEnded) -> None:
-    h.state, h.state_reason, h.exit_code = e.state, e.reason, e.exit_code
-    h.paused_by = None
+    h.state, h.state_reason, h.exit_code, h.paused_by = e.state, e.reason, e.exit_code, None
+    for row in h.in_flight() if e.state == "stopped" else ():
+        row.lost = {}  # somebody stopped it: no step took the engine down
 
 
 def _gap(h: History, e: ev.GapSeen) -> None:
@@ -229,9 +230,8 @@ def _gated(h: History, e: ev.GateEnded) -> None:
 
 
 def _lost(h: History, e: ev.StepLost) -> None:
-    if (row := _at(h, e.candidate)) is None:
-        return
-    row.lost = {**row.lost, e.step: row.lost.get(e.step, 0) + 1}
+    if (row := _at(h, e.candidate)) is not None:
+        row.lost = {**row.lost, e.step: row.lost.get(e.step, 0) + 1}
 
 
 def _ended(h: History, e: ev.CandidateEnded) -> None:

@@ -181,6 +181,17 @@ def test_a_step_that_takes_the_engine_down_twice_ends_the_candidate(session: Ses
     assert isinstance(ended.outcome, Crashed)
 
 
+def test_a_baseline_that_is_stopped_again_and_again_is_measured_in_the_end(session: Session) -> None:
+    session.run(agent("random"), until=lambda event: isinstance(event, ev.Planned))
+    for pid in (2, 3, 4, 5):
+        session.record(ev.EngineEnded(state="stopped", reason="stop by anna"))
+        session.record(ev.EngineStarted(pid=pid, host="here"))
+        session.run(agent("random"), until=lambda event: pid < 5 and isinstance(event, ev.StepLost))  # noqa: B023
+    assert len(session.of(ev.StepLost)) == 4
+    assert session.history.rows[0].outcome == "Measured"
+    assert session.history.incumbent is not None
+
+
 def test_a_crashing_candidate_is_charged_and_the_others_are_measured(tmp_path: Path) -> None:
     session = Session(tmp_path, "ridge,noise=0,drift=0,failures=0,crashed=0.4", candidates=12, screen=False)
     session.run(agent("random"))
