@@ -57,7 +57,10 @@ def write_whole(path: StrPath, content: bytes, *, sync: bool = True, spare: str 
                 os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        os.replace(temporary, path)  # noqa: PTH105
+        try:
+            os.replace(temporary, path)  # noqa: PTH105
+        except OSError as error:  # who mends it looks for the file, not for what it was called before
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)  # noqa: PTH108

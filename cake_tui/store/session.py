@@ -92,7 +92,7 @@ class Session:
                 self._made.add(candidate)
             try:
                 write_whole(file, content, sync=False, spare=spares.file())
-            except FileNotFoundError:  # it was pruned, or somebody took it away
+            except (FileNotFoundError, NotADirectoryError):  # it was pruned, or somebody took it away, or the stock
                 _make_folder(folder, spares)
                 write_whole(file, content, sync=False)
 

@@ -55,6 +55,25 @@ def test_where_none_can_be_made_there_are_none_and_files_are_written_all_the_sam
     session.close()
 
 
+def test_a_stock_that_somebody_replaced_holds_nothing_up(session: Session) -> None:
+    session.write(0, "kernel.c", "")
+    until(lambda: len(list((session.path / ".spares.new").rglob("file-*"))) >= FILES)
+    shutil.rmtree(session.path / ".spares.new")
+    (session.path / ".spares.new").write_text("in the way", encoding="utf-8")
+    for number in range(3):
+        session.write(number, "kernel.c", f"// {number}")
+        assert (session.candidate(number) / "kernel.c").read_text(encoding="utf-8") == f"// {number}"
+    session.close()
+
+
+def test_what_cannot_be_put_in_its_place_is_named_by_that_place(session: Session) -> None:
+    (session.candidate(0) / "kernel.c" / "in the way").mkdir(parents=True)
+    with pytest.raises(IsADirectoryError) as found:
+        session.write(0, "kernel.c", "")
+    assert found.value.filename == str(session.candidate(0) / "kernel.c")
+    session.close()
+
+
 def test_what_is_written_is_private_whole_and_the_only_thing_there(session: Session) -> None:
     for number in range(FILES):
         for text in ("first", "second", "x" * 100_000):
